@@ -687,11 +687,15 @@ impl Books {
             let now = jiff::Timestamp::now();
             ledger.book(Entry::new(payer, now, &spent, usage, open.priced));
         }
+        let usage = match &open.payer {
+            Some(payer) => usage.billed(payer.billing, open.priced || spent.pico_usd > 0),
+            None => *usage,
+        };
         for id in self.path(open.owner) {
             if let Some(node) = self.nodes.get_mut(&id) {
                 node.account.settle(reservation, spent);
                 node.used.requests += 1;
-                node.used.usage.add(usage);
+                node.used.usage.add(&usage);
                 node.used.usage.repeats = node.used.requests - 1;
             }
         }

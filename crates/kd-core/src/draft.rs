@@ -3,7 +3,9 @@
 use crate::clean::clean_line;
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, TurnId};
-use crate::message::{Address, BROKEN_OFF, Draft, FINISH, INTERRUPTED, LENGTH, Provenance, Status};
+use crate::message::{
+    Address, BROKEN_OFF, CUT_AT, Draft, FINISH, INTERRUPTED, LENGTH, Provenance, Status,
+};
 use crate::names::KING;
 use crate::request::Finish;
 use crate::roster::Member;
@@ -42,6 +44,8 @@ pub(crate) struct Ended<'a> {
     pub(crate) body: &'a str,
     pub(crate) result: &'a Result<(), Failure>,
     pub(crate) finish: Option<Finish>,
+    /// The tokens of its answer, if the backend counts them.
+    pub(crate) tokens: Option<u64>,
     /// The model, as reported by the backend.
     pub(crate) model: Option<&'a str>,
     pub(crate) version: Option<&'a str>,
@@ -54,6 +58,9 @@ pub(crate) fn of_turn(ended: &Ended<'_>, at: Timestamp) -> Draft {
     let mut extra = BTreeMap::new();
     if ended.finish == Some(Finish::Length) {
         extra.insert(FINISH.to_owned(), LENGTH.to_owned());
+        if let Some(tokens) = ended.tokens.filter(|tokens| *tokens > 0) {
+            extra.insert(CUT_AT.to_owned(), tokens.to_string());
+        }
     }
     let mut body = ended.body.to_owned();
     if let Err(failure) = ended.result {

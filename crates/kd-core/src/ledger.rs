@@ -174,8 +174,14 @@ pub struct Sum {
     pub usd: f64,
     /// US dollars that tokens of logins would have cost with a key.
     pub covered_usd: f64,
-    /// Requests with an unknown price.
+    /// Requests with an unknown price, except those that a login covers.
     pub unpriced: u64,
+    /// Requests that a login covers.
+    #[serde(skip)]
+    pub logins: u64,
+    /// Those of them whose price with a key is unknown.
+    #[serde(skip)]
+    pub logins_unpriced: u64,
     /// The precision of the amounts.
     #[serde(skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
@@ -189,8 +195,15 @@ impl Sum {
         self.out = self.out.saturating_add(entry.out);
         self.usd += entry.paid_usd();
         self.covered_usd += entry.covered_usd();
-        let free = entry.payer.billing == Billing::Free;
-        self.unpriced += u64::from(entry.usd.is_none() && !free);
+        let unknown = u64::from(entry.usd.is_none());
+        match entry.payer.billing {
+            Billing::Key | Billing::Unknown => self.unpriced += unknown,
+            Billing::Login => {
+                self.logins += 1;
+                self.logins_unpriced += unknown;
+            }
+            Billing::Free => {}
+        }
         self.certainty = self.certainty.and(entry.certainty);
     }
 }
@@ -259,6 +272,8 @@ mod tests {
             entry("ann", Billing::Key, Some(0.5), AT),
             entry("ann", Billing::Key, None, AT),
             entry("bob", Billing::Login, Some(2.0), AT),
+            // Codex reports no price.
+            entry("bob", Billing::Login, None, AT),
             entry("cyd", Billing::Free, None, AT),
             entry("dan", Billing::Unknown, Some(0.25), AT),
             entry("eve", Billing::Key, Some(f64::NAN), AT),
@@ -272,7 +287,7 @@ mod tests {
         assert_eq!(
             shown,
             [
-                ("bob", 1, 0.0, 2.0, 0),
+                ("bob", 2, 0.0, 2.0, 0),
                 ("ann", 2, 0.5, 0.0, 1),
                 ("dan", 1, 0.25, 0.0, 0),
                 ("eve", 2, 0.0, 0.0, 0),

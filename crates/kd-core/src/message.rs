@@ -14,6 +14,8 @@ use std::fmt;
 pub(crate) const FINISH: &str = "finish";
 
 pub(crate) const LENGTH: &str = "length";
+/// The tokens of an answer that the token limit cut.
+pub(crate) const CUT_AT: &str = "cut_at";
 
 /// The end of a member's turn, as stated in the front matter of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -237,6 +239,36 @@ impl Message {
         self.extra
             .get(FINISH)
             .is_some_and(|finish| finish == LENGTH)
+    }
+
+    /// Returns the mark at the end of an answer that the token limit cut: `…[cut at 220 tokens]`.
+    pub fn cut_mark(&self) -> Option<String> {
+        self.cut_mark_at(None)
+    }
+
+    /// The same; `tokens` are those of the answer, where the message does not say them.
+    pub(crate) fn cut_mark_at(&self, tokens: Option<u64>) -> Option<String> {
+        self.is_cut().then(|| {
+            let told = self.extra.get(CUT_AT).and_then(|n| n.parse::<u64>().ok());
+            match told.or(tokens) {
+                Some(1) => "…[cut at 1 token]".to_owned(),
+                Some(n) => format!("…[cut at {n} tokens]"),
+                None => "…[cut at the token limit]".to_owned(),
+            }
+        })
+    }
+
+    /// Returns the body as it is shown: with the mark of a cut, and without the words that its status says already.
+    pub fn shown(&self) -> Cow<'_, str> {
+        if self.status == Some(Status::Interrupted) {
+            let body = self.body.trim_end();
+            let body = body.strip_suffix(BROKEN_OFF).unwrap_or(body).trim_end();
+            return Cow::Borrowed(if body == INTERRUPTED { "" } else { body });
+        }
+        match self.cut_mark() {
+            Some(mark) => Cow::Owned(format!("{}{mark}", self.body.trim_end())),
+            None => Cow::Borrowed(&self.body),
+        }
     }
 
     /// Returns whether its body is included in prompts: complete messages, and partial answers that the user stopped.

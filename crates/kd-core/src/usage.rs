@@ -1,5 +1,7 @@
 //! The usage of a turn, and the precision of its amounts.
 
+use crate::ledger::Billing;
+use crate::spending::money;
 use serde::{Deserialize, Serialize};
 
 /// The precision of an amount.
@@ -62,9 +64,15 @@ pub struct Usage {
     /// Answer tokens spent on thinking.
     #[serde(skip_serializing_if = "is_zero")]
     pub thinking_tokens: u64,
-    /// Price in US dollars, if known.
+    /// Price in US dollars, if known. Contains `login_usd`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The part of the price that a login covers: what its tokens would have cost with a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login_usd: Option<f64>,
+    /// Requests that are paid per token, at an unknown price.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unpriced: u64,
     /// Requests beyond the first of each turn: retries, and answer formats that the service rejected.
     #[serde(skip_serializing_if = "is_zero")]
     pub repeats: u64,
@@ -89,6 +97,11 @@ impl Usage {
             (None, None) => None,
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
         };
+        self.login_usd = match (self.login_usd, other.login_usd) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
+        };
+        self.unpriced += other.unpriced;
         self.repeats += other.repeats;
         self.certainty = self.certainty.and(other.certainty);
     }
@@ -101,8 +114,98 @@ impl Usage {
         self
     }
 
+    /// Returns the usage of one request, with the price told apart by who pays it. `priced`: whether the price of its model
+    /// is known.
+    #[must_use]
+    pub fn billed(mut self, billing: Billing, priced: bool) -> Self {
+        match billing {
+            Billing::Login => self.login_usd = self.cost_usd,
+            Billing::Free => {}
+            Billing::Key | Billing::Unknown => {
+                self.unpriced = u64::from(!priced && self.cost_usd.is_none());
+            }
+        }
+        self
+    }
+
+    /// Returns the price that is paid, in US dollars, if any is known: without the part that a login covers.
+    pub fn paid_usd(&self) -> Option<f64> {
+        let paid = self.cost_usd? - self.login_usd.unwrap_or(0.0);
+        // A sum of parts may end a rounding error below.
+        (paid > 1e-9 || self.login_usd.is_none()).then_some(paid.max(0.0))
+    }
+
+    /// Describes the price: `$0.0123`, `≥ $0.0123` where a part is unknown, `price unknown`, and, told apart, what the tokens
+    /// of a login would have cost: `≈ $0.0820 by login`. `None` if there is nothing to pay.
+    pub fn price(&self) -> Option<String> {
+        let paid = self.paid_usd().filter(|usd| *usd > 0.0);
+        let mut parts = Vec::new();
+        match (paid, self.unpriced) {
+            (Some(usd), 0) => parts.push(money(usd, self.certainty)),
+            (Some(usd), _) => parts.push(money(usd, self.certainty.and(Certainty::AtLeast))),
+            (None, 0) => {}
+            (None, _) => parts.push("price unknown".to_owned()),
+        }
+        if let Some(usd) = self.login_usd.filter(|usd| *usd > 0.0) {
+            parts.push(format!("{} by login", money(usd, Certainty::About)));
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
     /// Returns whether any token was counted: no request uses none.
     pub fn counts_tokens(&self) -> bool {
         self.input_tokens > 0 || self.output_tokens > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_price_tells_keys_logins_and_unknown_prices_apart() {
+        let call = |billing, usd, priced| {
+            let usage = Usage {
+                input_tokens: 9,
+                cost_usd: usd,
+                ..Usage::default()
+            };
+            usage.billed(billing, priced)
+        };
+        let key = call(Billing::Key, Some(0.0114), true);
+        let unknown = call(Billing::Key, None, false);
+        let login = call(Billing::Login, Some(0.082), false);
+        let codex = call(Billing::Login, None, false);
+        let free = call(Billing::Free, None, false);
+        for (calls, price, paid) in [
+            (vec![key], Some("$0.0114"), Some(0.0114)),
+            (vec![key, key], Some("$0.0228"), Some(0.0228)),
+            (vec![key, unknown], Some("≥ $0.0114"), Some(0.0114)),
+            (vec![unknown], Some("price unknown"), None),
+            (vec![login], Some("≈ $0.0820 by login"), None),
+            (vec![login, codex], Some("≈ $0.0820 by login"), None),
+            (
+                vec![key, login],
+                Some("$0.0114, ≈ $0.0820 by login"),
+                Some(0.0114),
+            ),
+            (
+                vec![unknown, login],
+                Some("price unknown, ≈ $0.0820 by login"),
+                None,
+            ),
+            (vec![codex], None, None),
+            (vec![free], None, None),
+        ] {
+            let mut sum = Usage::default();
+            calls.iter().for_each(|call| sum.add(call));
+            assert_eq!(sum.price().as_deref(), price, "{sum:?}");
+            let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+            match (sum.paid_usd(), paid) {
+                (None, None) => {}
+                (Some(a), Some(b)) => assert!(near(a, b), "{sum:?}"),
+                other => panic!("{other:?} of {sum:?}"),
+            }
+        }
     }
 }

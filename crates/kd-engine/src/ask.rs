@@ -117,7 +117,12 @@ fn told(usage: Option<Usage>, spending: &Spending) -> Option<Usage> {
     let counted = used.requests > 1 || used.usage.cost_usd.is_some_and(|usd| usd > 0.0);
     match usage {
         _ if counted => Some(used.usage),
-        usage => usage,
+        // Only the account knows who pays.
+        usage => usage.map(|usage| Usage {
+            login_usd: used.usage.login_usd,
+            unpriced: used.usage.unpriced,
+            ..usage
+        }),
     }
 }
 

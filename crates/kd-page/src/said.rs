@@ -115,11 +115,10 @@ pub(crate) fn message(facts: &Facts<'_>, message: &Message) -> Markup {
                 @if let Some(to) = addressed(message) { span.to { "to " bdi { (to) } } }
                 @if concludes(facts, message) { span.tag { "conclusion" } }
                 @if let Some(status) = trouble { span.tag.bad { (status.as_str()) } }
-                @if message.is_cut() { span.tag.bad { "cut at the token limit" } }
                 span.facts { (turn_facts(message, facts.turns.get(&message.seq))) }
                 a.seq href={ "#" (facts.anchor(message.seq)) } title="Link to this message" { "#" (message.seq) }
             }
-            div.body dir="auto" { (markdown::render(&message.body)) }
+            div.body dir="auto" { (markdown::render(&message.shown())) }
         }
     }
 }
@@ -145,7 +144,7 @@ fn turn_facts(message: &Message, turn: Option<&Turn>) -> String {
         }
         if let Some(usage) = &turn.usage {
             parts.push(format!("{} tokens", usage.output_tokens));
-            parts.extend(usage.cost_usd.map(|usd| format!("${usd:.4}")));
+            parts.extend(usage.price());
         }
     }
     parts.join(" · ")

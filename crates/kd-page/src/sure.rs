@@ -83,10 +83,13 @@ fn figures(turns: u64, usage: &Option<Usage>) -> Markup {
         Some(usage) => format!("{bound}{}", count(usage)),
         None => UNKNOWN.to_owned(),
     };
-    let price = match usage.and_then(|usage| usage.cost_usd) {
-        Some(usd) => format!("{bound}${usd:.4}"),
-        None => UNKNOWN.to_owned(),
+    let price = match usage {
+        Some(usage) => usage
+            .price()
+            .or_else(|| usage.paid_usd().map(|_| "$0.0000".to_owned())),
+        None => None,
     };
+    let price = price.unwrap_or_else(|| UNKNOWN.to_owned());
     html! {
         td.number { (turns) }
         td.number { (tokens(|usage| usage.input_tokens)) }

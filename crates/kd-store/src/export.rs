@@ -63,15 +63,12 @@ pub fn section(message: &Message) -> String {
     if let Some(status) = message.status.filter(|s| *s != Status::Complete) {
         let _ = write!(out, " · {}", status.as_str());
     }
-    if message.is_cut() {
-        out.push_str(" · cut at the token limit");
-    }
     let _ = write!(out, "\n\n*{}", message.at.strftime("%Y-%m-%d %H:%M:%S UTC"));
     if let Some(model) = &message.provenance.model {
         let _ = write!(out, " · {}", escape_line(model));
     }
     out.push_str("*\n\n");
-    let body = embed(&message.body, LEVEL);
+    let body = embed(&message.shown(), LEVEL);
     if !body.trim().is_empty() {
         let _ = writeln!(out, "{}", body.trim_end());
     }

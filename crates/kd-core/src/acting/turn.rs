@@ -281,6 +281,7 @@ impl Acting {
             body: &body,
             result: &end.result,
             finish,
+            tokens: None,
             model: turn.ear.model.as_deref(),
             version: turn.ear.version.as_deref(),
             member: Some(member),

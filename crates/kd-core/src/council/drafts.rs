@@ -11,7 +11,7 @@ use crate::speech::is_pass;
 use jiff::Timestamp;
 
 /// Front matter of a conclusion: `purpose: conclude`. Ordinary answers have no such key.
-pub(super) const PURPOSE: &str = "purpose";
+pub const PURPOSE: &str = "purpose";
 const CONCLUDE: &str = "conclude";
 
 /// Returns the user's message.
@@ -44,6 +44,7 @@ pub(super) fn of_turn(
         body,
         result: &end.result,
         finish: end.finish,
+        tokens: end.used().map(|used| used.output_tokens),
         model: turn.ear.model.as_deref(),
         version: turn.ear.version.as_deref(),
         member,

@@ -24,6 +24,7 @@ pub(super) fn of_turn(
         body: turn.body(),
         result: &end.result,
         finish: end.finish,
+        tokens: end.used().map(|used| used.output_tokens),
         model: turn.ear.model.as_deref(),
         version: turn.ear.version.as_deref(),
         member,

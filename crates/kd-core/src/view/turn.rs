@@ -8,6 +8,7 @@ use crate::message::Message;
 use crate::request::{Delta, Finish, ToolCall};
 use crate::usage::Usage;
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Maximum bytes of thinking kept per turn; up to twice that between two cuts.
@@ -157,6 +158,27 @@ impl Turn {
     /// Returns the time from the queueing to the end; `None` while it is open.
     pub fn took(&self) -> Option<Duration> {
         self.ended.map(|ended| self.elapsed(ended))
+    }
+
+    /// Returns the final text as it is shown: with a mark if the token limit cut it.
+    pub fn shown(&self) -> Cow<'_, str> {
+        match self.cut_mark() {
+            Some(mark) => Cow::Owned(format!("{}{mark}", self.body().trim_end())),
+            None => Cow::Borrowed(self.body()),
+        }
+    }
+
+    /// Returns the mark at the end of an answer that the token limit cut.
+    pub fn cut_mark(&self) -> Option<String> {
+        let tokens = self
+            .usage
+            .map(|usage| usage.output_tokens)
+            .filter(|n| *n > 0);
+        let message = self
+            .message
+            .as_ref()
+            .filter(|_| self.state == State::Done)?;
+        message.cut_mark_at(tokens)
     }
 
     /// Returns the final text: that of its message if the turn ended well, otherwise the text that was received.

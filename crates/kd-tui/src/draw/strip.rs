@@ -21,8 +21,7 @@ struct Spoke<'a> {
     /// The result of its last turn, if not an answer.
     instead: Option<&'static str>,
     took: Duration,
-    tokens: u64,
-    usd: Option<f64>,
+    used: Usage,
 }
 
 /// Builds the strip. `None` if no member has been asked yet.
@@ -64,8 +63,7 @@ fn spoke<'a>(view: &'a View, speaking: &[&Turn]) -> Vec<Spoke<'a>> {
                     name,
                     instead,
                     took: Duration::ZERO,
-                    tokens: 0,
-                    usd: None,
+                    used: Usage::default(),
                 });
                 match list.last_mut() {
                     Some(one) => one,
@@ -75,8 +73,9 @@ fn spoke<'a>(view: &'a View, speaking: &[&Turn]) -> Vec<Spoke<'a>> {
         };
         one.instead = instead;
         one.took += took;
-        let used = usage.copied().unwrap_or_default();
-        add(one, &used);
+        if let Some(used) = usage {
+            one.used.add(used);
+        }
     }
     let comes = |name: &str| {
         let next = view.course.iter().flat_map(|course| &course.next);
@@ -95,13 +94,6 @@ fn instead(message: &Message) -> Option<&'static str> {
         Some(Status::Interrupted) => Some("stopped"),
         Some(Status::Timeout) => Some("timed out"),
         _ => Some("failed"),
-    }
-}
-
-fn add(one: &mut Spoke<'_>, used: &Usage) {
-    one.tokens += used.output_tokens;
-    if let Some(usd) = used.cost_usd {
-        one.usd = Some(one.usd.unwrap_or_default() + usd);
     }
 }
 
@@ -158,7 +150,13 @@ fn strip_at(view: &View, spoke: &[Spoke<'_>], speaking: &[&Turn], look: &Look, l
         ]);
     }
     if let Some(course) = &view.course {
+        // A member that takes several turns is named once.
+        let mut named: Vec<&str> = speaking.iter().map(|g| g.seat.as_str()).collect();
         for (i, seat) in course.next.iter().enumerate() {
+            if i > 0 && named.contains(&seat.as_str()) {
+                continue;
+            }
+            named.push(seat.as_str());
             let (mark, style) = look.speaker(seat.as_str());
             let word = match (i, level) {
                 (0, _) => " next",
@@ -194,17 +192,13 @@ fn facts(one: &Spoke<'_>, level: u8) -> String {
         facts.push_str(&format!(" {}", length(one.took)));
     }
     if level < 1 {
-        if one.tokens > 0 {
-            let noun = if one.tokens == 1 { "token" } else { "tokens" };
-            facts.push_str(&format!(" {} {noun}", one.tokens));
+        let tokens = one.used.output_tokens;
+        if tokens > 0 {
+            let noun = if tokens == 1 { "token" } else { "tokens" };
+            facts.push_str(&format!(" {tokens} {noun}"));
         }
-        if let Some(usd) = one.usd {
-            let money = if usd > 0.0 && usd < 0.1 {
-                format!(" ${usd:.4}")
-            } else {
-                format!(" ${usd:.2}")
-            };
-            facts.push_str(&money);
+        if let Some(price) = one.used.price() {
+            facts.push_str(&format!(" {price}"));
         }
     }
     facts

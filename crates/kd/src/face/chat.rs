@@ -367,12 +367,13 @@ impl ChatLines {
         if same_words(&turn.text, &message.body)
             && let Some(rest) = turn.text.strip_prefix(written.as_str())
         {
-            return self.body(name, rest, out);
+            let mark = message.cut_mark().unwrap_or_default();
+            return self.body(name, &format!("{rest}{mark}"), out);
         }
         if !written.is_empty() {
             self.happened(name, "the answer was restated; the full text:", out)?;
         }
-        self.body(name, &message.body, out)
+        self.body(name, &message.shown(), out)
     }
 
     /// Writes a message that belongs to none of our turns: the user's, or another program's.
@@ -397,7 +398,7 @@ impl ChatLines {
         if message.is_pass() {
             return self.happened(name, "passed: it had nothing to add", out);
         }
-        self.body(name, &message.body, out)?;
+        self.body(name, &message.shown(), out)?;
         match message.status {
             Some(Status::Error) => self.happened(name, "failed", out),
             Some(Status::Timeout) => self.happened(name, "timed out", out),

@@ -41,7 +41,7 @@ pub(crate) fn section(turn: &Turn) -> String {
     if !took.is_empty() {
         let _ = writeln!(doc, "*{}*\n", escape_line(&took));
     }
-    let body = embed(turn.body(), 2);
+    let body = embed(&turn.shown(), 2);
     if !body.trim().is_empty() {
         let _ = writeln!(doc, "{}\n", body.trim_end());
     }

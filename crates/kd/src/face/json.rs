@@ -87,6 +87,9 @@ struct Answer<'a> {
     /// Whether the token limit cut it off.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
+    /// `length` if the token limit cut it off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finish: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -182,6 +185,11 @@ fn answer(turn: &Turn) -> Answer<'_> {
         seconds: turn.took().map(|took| took.as_secs_f64()),
         message: turn.message.as_ref().map(|m| m.seq),
         cut: turn.message.as_deref().is_some_and(Message::is_cut),
+        finish: turn
+            .message
+            .as_deref()
+            .is_some_and(Message::is_cut)
+            .then_some("length"),
     }
 }
 

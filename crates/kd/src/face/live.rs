@@ -98,7 +98,7 @@ impl Live {
         }
         card.push('\n');
         let columns = self.columns.saturating_sub(3).min(PROSE_COLUMNS_MAX);
-        for line in markdown::render(turn.body(), columns, styles) {
+        for line in markdown::render(&turn.shown(), columns, styles) {
             if !line.is_empty() {
                 card.push_str("  ");
                 card.push_str(&line);

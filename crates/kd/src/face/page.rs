@@ -22,7 +22,7 @@ impl Page {
     /// Creates the output; `quiet` omits everything on stderr.
     pub(crate) fn new(quiet: bool) -> Self {
         Self {
-            lines: Plain::new(Styles::NONE, quiet),
+            lines: Plain::new(Styles::NONE, quiet).beside_a_document(),
             begun: false,
             written: 0,
         }
@@ -93,6 +93,16 @@ mod tests {
             assert_eq!(out, whole(&script));
             assert!(!out.contains("\n\n\n"), "{out}");
             assert!(err.contains(": asked"), "progress goes to stderr: {err}");
+            // A member that failed is named with its failure there too.
+            let view = View::of(&script.records);
+            let failed = view.turns.iter().filter(|turn| {
+                let failure = turn.failure();
+                failure.is_some_and(|f| f.kind != kd_core::FailureKind::Cancelled)
+            });
+            for turn in failed {
+                let line = format!("{}: {}\n", turn.seat, crate::face::words::doing(turn, None));
+                assert!(err.contains(&line), "{line} {err}");
+            }
             assert!(script.play(&mut Page::new(true)).1.is_empty());
         }
     }

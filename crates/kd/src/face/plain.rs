@@ -24,6 +24,8 @@ pub(crate) struct Plain {
     styles: Styles,
     quiet: bool,
     council: bool,
+    /// Whether the answers go to a document: failures are told on stderr too.
+    beside: bool,
     /// The written part of each turn.
     written: BTreeMap<Option<TurnId>, Written>,
     /// The turn whose current line is unfinished.
@@ -48,10 +50,17 @@ impl Plain {
             styles,
             quiet,
             council: false,
+            beside: false,
             written: BTreeMap::new(),
             open: None,
             whispers: 0,
         }
+    }
+
+    /// Tells on stderr what else is on stdout only: the answers go to a document.
+    pub(super) fn beside_a_document(mut self) -> Self {
+        self.beside = true;
+        self
     }
 
     /// Shows messages between members.
@@ -190,7 +199,10 @@ impl Plain {
                     // The backend sent a final answer that differs from the streamed one.
                     false => turn.body(),
                 };
-                self.rest(turn, view, text, io)?;
+                match turn.cut_mark() {
+                    Some(mark) => self.rest(turn, view, &format!("{text}{mark}"), io)?,
+                    None => self.rest(turn, view, text, io)?,
+                }
                 if !self.quiet {
                     writeln!(io.err, "{}: done, {}", turn.seat, words::took(turn, ", "))?;
                 }
@@ -199,6 +211,10 @@ impl Plain {
                 self.rest(turn, view, &turn.text, io)?;
                 self.happened(turn, view, &words::doing(turn, None), io)?;
                 if !self.quiet && failure.kind != FailureKind::Cancelled {
+                    if self.beside {
+                        let what = words::doing(turn, None);
+                        writeln!(io.err, "{}: {}", turn.seat, clean::line(&what))?;
+                    }
                     writeln!(
                         io.err,
                         "{}: help: {}",

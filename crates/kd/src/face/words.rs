@@ -5,9 +5,8 @@ use crate::render::wrap::width;
 use jiff::Timestamp;
 use kd_app::words::{count, grouped};
 use kd_core::event::{DuetEnd, DuetPhase, Outcome, Purpose};
-use kd_core::spending::money;
 use kd_core::view::{Debate, State, Turn, View};
-use kd_core::{FailureKind, Message, Usage};
+use kd_core::{FailureKind, Usage};
 use std::time::Duration;
 
 /// `0.4 s`, `12 s`, `3 min 05 s`.
@@ -73,9 +72,6 @@ pub(crate) fn doing(turn: &Turn, now: Option<Timestamp>) -> String {
     }
 }
 
-/// Marks an answer that the token limit cut off.
-pub(crate) const CUT: &str = "cut at the token limit";
-
 /// Formats what a finished turn took, joined by `between`: `model-1 · 3.0 s · 42 tokens`.
 pub(crate) fn took(turn: &Turn, between: &str) -> String {
     let mut parts = Vec::new();
@@ -87,9 +83,6 @@ pub(crate) fn took(turn: &Turn, between: &str) -> String {
     parts.extend(turn.model.as_deref().map(clean::line));
     parts.extend(turn.took().map(seconds));
     parts.extend(turn.usage.as_ref().map(usage));
-    if turn.message.as_deref().is_some_and(Message::is_cut) {
-        parts.push(CUT.to_owned());
-    }
     parts.join(between)
 }
 
@@ -121,9 +114,9 @@ pub(crate) fn total(usage: &Usage) -> String {
 }
 
 fn priced(tokens: String, usage: &Usage) -> String {
-    match usage.cost_usd {
-        Some(cost) if cost > 0.0 => format!("{tokens}, {}", money(cost, usage.certainty)),
-        _ => tokens,
+    match usage.price() {
+        Some(price) => format!("{tokens}, {price}"),
+        None => tokens,
     }
 }
 
@@ -170,11 +163,14 @@ pub(crate) fn outcome(view: &View) -> Option<String> {
     if let Some(end) = &view.debate {
         return Some(duet(end, outcome));
     }
-    let asked: Vec<&Turn> = view
-        .turns
-        .iter()
-        .filter(|t| t.purpose == Purpose::Answer)
-        .collect();
+    // A member that was asked again counts once, with its last answer.
+    let mut asked: Vec<&Turn> = Vec::new();
+    for turn in view.turns.iter().filter(|t| t.purpose == Purpose::Answer) {
+        match asked.iter_mut().find(|one| one.seat == turn.seat) {
+            Some(one) => *one = turn,
+            None => asked.push(turn),
+        }
+    }
     let answered = asked.iter().filter(|t| t.state == State::Done).count();
     let missing: Vec<&str> = asked
         .iter()
@@ -196,6 +192,7 @@ pub(crate) fn outcome(view: &View) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kd_core::spending::money;
     use kd_core::usage::Certainty;
 
     #[test]

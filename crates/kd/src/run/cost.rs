@@ -77,10 +77,10 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<(), Error> {
             kd_app::words::count(unpriced, "call")
         )?;
     }
-    if rows.iter().any(|sum| sum.covered_usd > 0.0) {
+    if rows.iter().any(|sum| sum.logins > 0) {
         writeln!(
             out,
-            "by logins: what their tokens would have cost with a key"
+            "by logins: what their tokens would have cost with a key, as far as the programs say"
         )?;
     }
     if read.unread > 0 {
@@ -117,13 +117,15 @@ fn cells(sum: &Sum) -> [String; 6] {
         (true, 0) => money(sum.usd, sum.certainty),
         // Part of it is unknown.
         (true, _) => money(sum.usd, Certainty::AtLeast),
-        (false, 0) if sum.covered_usd > 0.0 => "-".to_owned(),
+        (false, 0) if sum.logins > 0 => "-".to_owned(),
         (false, 0) => "$0.00".to_owned(),
         (false, _) => "unknown".to_owned(),
     };
-    let covered = match sum.covered_usd > 0.0 {
-        true => money(sum.covered_usd, Certainty::About),
-        false => "-".to_owned(),
+    let covered = match (sum.covered_usd > 0.0, sum.logins_unpriced) {
+        (true, 0) => money(sum.covered_usd, Certainty::About),
+        (true, _) => money(sum.covered_usd, Certainty::AtLeast),
+        (false, 0) => "-".to_owned(),
+        (false, _) => "unknown".to_owned(),
     };
     [
         clip(&clean::line(&sum.name), NAME_COLUMNS_MAX),

@@ -3,7 +3,7 @@
 use super::here::Here;
 use crate::args::council::Show;
 use crate::error::Error;
-use crate::face::{json, words};
+use crate::face::json;
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::{clip, wrap};
 use crate::render::{clean, markdown};
@@ -271,14 +271,13 @@ impl Page<'_> {
             styles.dim(&facts)
         );
         let columns = self.columns.saturating_sub(3).min(100);
-        for line in markdown::render(&message.body, columns, styles) {
+        for line in markdown::render(&message.shown(), columns, styles) {
             let _ = writeln!(text, "{}", format!("  {line}").trim_end());
         }
         let failed = match message.status {
             Some(Status::Error) => Some("failed"),
             Some(Status::Timeout) => Some("timed out"),
             Some(Status::Interrupted) => Some("interrupted"),
-            Some(Status::Complete) | None if message.is_cut() => Some(words::CUT),
             Some(Status::Complete) | None => None,
         };
         if let Some(failed) = failed {

@@ -13,10 +13,11 @@ use crate::render::wrap::{PROSE_COLUMNS_MAX, clip};
 use crate::render::{clean, markdown};
 use jiff::Timestamp;
 use kd_core::Record;
+use kd_core::council::PURPOSE;
 use kd_core::deliberation::Fact;
 use kd_core::deliberation::report::{Report, SeatState};
 use kd_core::event::Event;
-use kd_core::view::View;
+use kd_core::view::{Turn, View};
 use kd_tui::inline::Region;
 use std::io;
 use std::time::Duration;
@@ -260,11 +261,12 @@ impl Face for Deliberating {
         };
         if let Some(verdict) = &report.verdict {
             write!(io.out, "{eol}")?;
-            for line in markdown::render(&verdict.answer, columns, self.styles) {
-                write!(io.out, "{line}{eol}")?;
-            }
+            let mut answer = verdict.answer.trim_end().to_owned();
             if report.conclusion_cut {
-                write!(io.out, "[{}]{eol}", words::CUT)?;
+                answer.push_str(&conclusion_mark(view));
+            }
+            for line in markdown::render(&answer, columns, self.styles) {
+                write!(io.out, "{line}{eol}")?;
             }
         }
         for line in tables::all(report, columns, self.styles) {
@@ -272,4 +274,19 @@ impl Face for Deliberating {
         }
         io.out.flush()
     }
+}
+
+/// Returns the mark of a conclusion that the token limit cut.
+fn conclusion_mark(view: &View) -> String {
+    let concludes = |turn: &&Turn| {
+        let message = turn.message.as_deref();
+        message.is_some_and(|message| message.extra.contains_key(PURPOSE))
+    };
+    let mark = view
+        .turns
+        .iter()
+        .rev()
+        .filter(concludes)
+        .find_map(Turn::cut_mark);
+    mark.unwrap_or_else(|| "…[cut at the token limit]".to_owned())
 }

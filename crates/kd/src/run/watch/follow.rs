@@ -6,14 +6,19 @@ use kd_app::threads::State;
 use kd_backends::adapters::agent_cli;
 use kd_backends::dialects::{Reading, named};
 use kd_core::config::Config;
+use kd_core::council::PURPOSE;
 use kd_core::event::{FORMAT, Outcome, Purpose};
 use kd_core::last_round::RoundKind;
+use kd_core::message::settled;
 use kd_core::{
     Delta, Event, Failure, FailureKind, Message, Record, SeatName, Status, Timestamp, TurnId, Usage,
 };
-use kd_store::{StreamReader, Thread};
+use kd_store::{StreamReader, Thread, log};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Bytes of a thread's log that are read for the usage and the times of a round.
+const LOGGED_BYTES: u64 = 4 << 20;
 
 /// The newest round of a thread.
 pub(super) struct Follow {
@@ -72,7 +77,8 @@ impl Follow {
         if !first {
             self.hear_streams()?;
         }
-        for message in self.thread.since(self.before)?.messages {
+        let since = self.thread.since(self.before)?.messages;
+        for message in settled(&since).into_iter().cloned() {
             // A repeated answer replaces the failed one.
             if !self.turn.contains(&message) {
                 self.turn.retain(|m| m.seq != message.seq);
@@ -141,10 +147,54 @@ impl Follow {
             0 => Outcome::Failed,
             _ => Outcome::Partial,
         });
-        Ok(self.record(Event::FloorYielded {
-            outcome,
-            usage: Usage::default(),
-        }))
+        let usage = self.logged_usage().unwrap_or_default();
+        let event = Event::FloorYielded { outcome, usage };
+        Ok(self.record(event, None))
+    }
+
+    /// Returns the usage of the round as its log tells it, once the round has ended.
+    fn logged_usage(&self) -> Option<Usage> {
+        let king = self.turn.first()?.seq;
+        let records = self.logged();
+        let asked = records.iter().rposition(|record| match &record.event {
+            Event::MessageAdded { message, .. } => message.seq == king,
+            _ => false,
+        });
+        let mut sum: Option<Usage> = None;
+        // A round that was retried has several ends.
+        for record in records.iter().skip(asked?) {
+            if let Event::FloorYielded { usage, .. } = &record.event {
+                sum.get_or_insert_default().add(usage);
+            }
+        }
+        sum
+    }
+
+    /// Returns the newest records of the thread's log; none if it cannot be read.
+    fn logged(&self) -> Vec<Record> {
+        log::read_last(&self.thread, LOGGED_BYTES)
+            .map(|logged| logged.records)
+            .unwrap_or_default()
+    }
+
+    /// Returns the beginning and the end of the turn that wrote a message, as far as the log tells them.
+    fn logged_turn(&self, seq: u32) -> (Option<Timestamp>, Option<Record>) {
+        let mut records = self.logged();
+        let ended = |record: &Record| match &record.event {
+            Event::TurnFinished { message, .. } | Event::TurnFailed { message, .. } => {
+                *message == Some(seq)
+            }
+            _ => false,
+        };
+        let Some(end) = records.iter().rposition(ended) else {
+            return (None, None);
+        };
+        let last = records.swap_remove(end);
+        let began = records.iter().take(end).rev().find(|record| {
+            let is_begin = matches!(record.event, Event::TurnQueued { .. });
+            is_begin && record.event.turn() == last.event.turn()
+        });
+        (began.map(|record| record.ts), Some(last))
     }
 
     fn hear_streams(&mut self) -> Result<(), Error> {
@@ -213,22 +263,36 @@ impl Follow {
         };
         // The rest of its stream is in the message.
         let _ = self.pieces(&seat);
-        let turn = self.turn_of(&seat);
-        self.open.remove(&seat);
         let (seq, failure) = (message.seq, failure(&message));
+        let (began, last) = self.logged_turn(seq);
+        let purpose = match message.extra.contains_key(PURPOSE) {
+            true => Purpose::Conclude,
+            false => self.purpose_of(&seat),
+        };
+        let turn = self.turn_for(&seat, purpose, began);
+        self.open.remove(&seat);
         self.tell(Event::MessageAdded {
             message,
             turn: Some(turn),
             found: false,
         });
-        self.tell(match failure {
+        let (usage, tools, thought) = match last.as_ref().map(|record| &record.event) {
+            Some(Event::TurnFinished {
+                usage,
+                tools,
+                thought,
+                ..
+            }) => (*usage, *tools, *thought),
+            _ => (None, 0, 0),
+        };
+        let event = match failure {
             None => Event::TurnFinished {
                 turn,
                 seat,
                 message: Some(seq),
-                usage: None,
-                tools: 0,
-                thought: 0,
+                usage,
+                tools,
+                thought,
             },
             Some(failure) => Event::TurnFailed {
                 turn,
@@ -236,29 +300,41 @@ impl Follow {
                 failure,
                 message: Some(seq),
             },
-        });
+        };
+        let record = self.record(event, last.map(|record| record.ts));
+        self.told.push(record);
+    }
+
+    /// Returns the purpose of a turn without a message yet.
+    fn purpose_of(&self, seat: &SeatName) -> Purpose {
+        match self.members.contains(seat) {
+            true => Purpose::Answer,
+            false => Purpose::Conclude,
+        }
     }
 
     /// Returns a member's turn; a new one if it has none.
     fn turn_of(&mut self, seat: &SeatName) -> TurnId {
+        self.turn_for(seat, self.purpose_of(seat), None)
+    }
+
+    /// The same, for a turn with this purpose that began then.
+    fn turn_for(&mut self, seat: &SeatName, purpose: Purpose, began: Option<Timestamp>) -> TurnId {
         if let Some(turn) = self.open.get(seat) {
             return *turn;
         }
         self.turns += 1;
         let turn = TurnId::new(self.turns);
         self.open.insert(seat.clone(), turn);
-        let purpose = if self.members.contains(seat) {
-            Purpose::Answer
-        } else {
-            Purpose::Conclude
-        };
-        self.tell(Event::TurnQueued {
+        let event = Event::TurnQueued {
             turn,
             seat: seat.clone(),
             purpose,
             replaces: None,
             ahead: Vec::new(),
-        });
+        };
+        let record = self.record(event, began);
+        self.told.push(record);
         turn
     }
 
@@ -270,16 +346,17 @@ impl Follow {
     }
 
     fn tell(&mut self, event: Event) {
-        let record = self.record(event);
+        let record = self.record(event, None);
         self.told.push(record);
     }
 
-    fn record(&mut self, event: Event) -> Record {
+    /// Numbers an event. Its time is that in the thread's log, if it is known, and otherwise now.
+    fn record(&mut self, event: Event, at: Option<Timestamp>) -> Record {
         self.seq += 1;
         Record {
             v: FORMAT,
             seq: self.seq,
-            ts: Timestamp::now(),
+            ts: at.unwrap_or_else(Timestamp::now),
             thread: self.thread.id().clone(),
             event,
         }
