@@ -9,12 +9,13 @@ use crate::marks::{self, Marked};
 use crate::request::Terms;
 use crate::{forks, outfile, ready, resume, seating, secrets, threads, trust};
 use kd_core::deliberation::report::Report;
+use kd_core::fuzzy;
 use kd_core::message::{Message, settled};
 use kd_core::protocols::ProtocolKind;
 use kd_core::seating::{SeatRequest, Seated};
 use kd_core::secrets::Secrets;
 use kd_core::slash::{Fork, Way};
-use kd_core::{Aside, Event, Roster, SeatName, ThreadId, Timestamp};
+use kd_core::{Aside, Event, Record, Roster, SeatName, ThreadId, Timestamp};
 use kd_engine::{Engine, Session};
 use kd_store::{Layout, Place, Thread, typed};
 use std::future::Future;
@@ -27,6 +28,10 @@ const TAIL: usize = 100;
 const THREADS_MAX: usize = 500;
 /// Files that are offered.
 const FILES_MAX: usize = 50;
+/// Bytes of a thread's log that are read when it is opened.
+const RECORDS_BYTES: u64 = 512 << 10;
+/// Bytes of a thread's log that are read when another program has written to it.
+const NEWEST_BYTES: u64 = 64 << 10;
 
 /// A request to open a chat: its members and its thread.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,6 +76,8 @@ pub struct ChatOpening {
     pub auto_messages: Option<u32>,
     /// The unsent draft of the last visit.
     pub draft: String,
+    /// The newest records of its log, for the facts and the order of its messages.
+    pub records: Vec<Record>,
 }
 
 /// A session being opened.
@@ -112,6 +119,9 @@ pub trait ChatHost: Send + Sync + 'static {
 
     /// Returns paths of files with this prefix; folders end in a slash.
     fn files(&self, begun: &str) -> Vec<String>;
+
+    /// Returns the newest records of a thread's log: what they tell about messages of other programs.
+    fn recall(&self, id: &str) -> Vec<Record>;
 
     /// Saves a thread's draft so that it survives a crash; an empty text removes it.
     fn keep_draft(&self, id: &str, text: &str);
@@ -207,6 +217,18 @@ impl Chat {
         trust::GoesOn::of(&self.layout, thread, self.request.id.as_deref())
     }
 
+    /// Says that the members of a thread are not those of the settings, if the user named none for this chat.
+    fn differs(&self, thread: &Thread) -> Option<Event> {
+        if !self.request.seats.members.is_empty() {
+            return None;
+        }
+        let of = |thread: Option<&Thread>| {
+            let seated = self.seat(thread, false).ok()?;
+            Some(names(&seated.roster))
+        };
+        differing(&of(Some(thread))?, &of(None)?).map(|text| Event::Noticed { text })
+    }
+
     /// Seats the council of a thread, or of a new one. `tells` names the members that a thread is without.
     ///
     /// # Errors
@@ -262,7 +284,8 @@ impl Chat {
         let queue = self.layout.queue_folder(thread.path());
         let seed = self.request.seats.seed;
         let open = conversation(self.kingdom.config(), roster, &thread, seed);
-        let engine = self.engine.clone().telling(offered(&thread));
+        let told = self.differs(&thread).into_iter().chain(offered(&thread));
+        let engine = self.engine.clone().telling(told);
         Ok(engine.join(thread, open, queue.as_deref())?)
     }
 
@@ -370,6 +393,7 @@ impl Chat {
             auto_messages: self.kingdom.config().council.auto_messages,
             has_older: tail.first().is_some_and(|m| m.seq > 1),
             draft: typed::draft(&self.layout, thread.id()),
+            records: recalled(&thread, RECORDS_BYTES),
             tail,
         })
     }
@@ -404,6 +428,29 @@ impl Chat {
     }
 }
 
+/// Says how the members of a thread differ from those of the settings. The order is told apart too: it is that of the turns.
+fn differing(here: &[SeatName], own: &[SeatName]) -> Option<String> {
+    if here == own {
+        return None;
+    }
+    let list = |names: &[SeatName]| {
+        let names: Vec<&str> = names.iter().map(SeatName::as_str).collect();
+        names.join(", ")
+    };
+    Some(format!(
+        "the members of this thread are {}; your settings name {}: /new starts a thread with these",
+        list(here),
+        list(own)
+    ))
+}
+
+/// Returns the records in the last bytes of a thread's log; none if it cannot be read: the messages are shown without
+/// their facts.
+fn recalled(thread: &Thread, bytes: u64) -> Vec<Record> {
+    let logged = kd_store::log::read_last(thread, bytes);
+    logged.map(|logged| logged.records).unwrap_or_default()
+}
+
 /// Tells how to finish the deliberation of a thread, if it has not ended.
 fn offered(thread: &Thread) -> Option<Event> {
     resume::offer(thread).map(|text| Event::Noticed { text })
@@ -421,8 +468,10 @@ impl ChatHost for Chat {
 
     fn join(&self, id: &str) -> Joining {
         let mut left_out = Vec::new();
+        let mut differs = None;
         let opened = self.thread(id).and_then(|thread| {
             left_out = self.goes_on(&thread).left_out(self.kingdom.project());
+            differs = self.differs(&thread);
             let seated = self.seat(Some(&thread), false)?;
             Ok((thread, seated.roster))
         });
@@ -438,7 +487,8 @@ impl ChatHost for Chat {
                 ready::make_ready_for(&config, offline, &env, &roster, [])?;
                 let queue = layout.queue_folder(thread.path());
                 let open = conversation(&config, roster, &thread, seed);
-                let engine = engine.telling(held.into_iter().chain(offered(&thread)));
+                let told = held.into_iter().chain(differs).chain(offered(&thread));
+                let engine = engine.telling(told);
                 Ok(engine.join_from_now(thread, open, queue.as_deref())?)
             });
             joining
@@ -500,17 +550,23 @@ impl ChatHost for Chat {
             .filter_map(|e| {
                 let name = e.file_name().into_string().ok()?;
                 let hidden = name.starts_with('.') && !start.starts_with('.');
-                if hidden || !name.starts_with(start) || name.contains(char::is_whitespace) {
+                if hidden || name.contains(char::is_whitespace) {
                     return None;
                 }
                 let slash = if e.path().is_dir() { "/" } else { "" };
-                let lead = &begun[..begun.len() - start.len()];
-                Some(format!("{lead}{name}{slash}"))
+                Some(format!("{name}{slash}"))
             })
             .collect();
         found.sort();
+        let mut found = fuzzy::best(start, found, |name| name);
         found.truncate(FILES_MAX);
-        found
+        let lead = &begun[..begun.len() - start.len()];
+        found.iter().map(|name| format!("{lead}{name}")).collect()
+    }
+
+    fn recall(&self, id: &str) -> Vec<Record> {
+        let thread = self.thread(id);
+        thread.map_or_else(|_| Vec::new(), |thread| recalled(&thread, NEWEST_BYTES))
     }
 
     fn keep_draft(&self, id: &str, text: &str) {

@@ -22,6 +22,7 @@ pub mod event;
 pub mod failure;
 pub mod fork;
 pub mod formats;
+pub mod fuzzy;
 pub mod hearing;
 pub mod ids;
 pub mod last_round;

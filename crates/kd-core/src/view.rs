@@ -8,6 +8,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod recall;
 mod turn;
 
 pub use turn::{State, Turn};
@@ -166,8 +167,10 @@ impl Content {
 /// Details of an answer besides its message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// The thinking; only the end if very long.
+    /// The thinking; only the end if very long. Empty if only its length is known.
     pub thinking: String,
+    /// Characters of thinking.
+    pub thought: usize,
     /// Number of tool uses.
     pub tools: u32,
     /// The times of the request and of the last piece, if the records have them.
@@ -697,6 +700,7 @@ impl Trace {
     /// Takes the trace of an arriving answer for its message.
     fn take(turn: &mut Turn) -> Self {
         Self {
+            thought: turn.thinking_chars,
             thinking: std::mem::take(&mut turn.thinking),
             tools: turn.tools,
             span: turn.span,

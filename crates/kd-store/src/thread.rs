@@ -10,6 +10,7 @@ use crate::bounds;
 use crate::error::Error;
 use crate::frontmatter::{self, Flaw};
 use crate::index::{self, Entry, Index, Tip, Want};
+use crate::json;
 use crate::layout::{self, Layout, Place};
 use crate::lock::{self, Lock};
 use crate::meta::{self, Meta};
@@ -23,6 +24,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -112,6 +114,8 @@ pub struct Thread {
     index: Index,
     spool: Spool,
     durability: Durability,
+    /// Whether `thread.json` is missing, as in a clone: it is written with the next message.
+    is_bare: AtomicBool,
     /// All known senders, as in file names.
     senders: Mutex<BTreeSet<String>>,
 }
@@ -193,7 +197,9 @@ impl Thread {
                 near: Vec::new(),
             });
         };
-        let meta = match Meta::read(&folder) {
+        let read = Meta::read(&folder);
+        let is_bare = matches!(read, Ok(None));
+        let meta = match read {
             Ok(Some(meta)) => Meta { id, ..meta },
             Err(error) if !matches!(error, Error::Json { .. }) && !error.is_refused_file() => {
                 return Err(error);
@@ -204,7 +210,24 @@ impl Thread {
                 Meta::rebuilt(id, entries.iter().map(|e| e.sender().to_owned()))
             }
         };
-        Ok(Thread::with_meta(folder, meta))
+        let mut thread = Thread::with_meta(folder, meta);
+        thread.is_bare = AtomicBool::new(is_bare);
+        Ok(thread)
+    }
+
+    /// Writes `thread.json` where git did not carry it, so that the members keep their order and kingdom-cli shows the
+    /// thread. A failure is no reason to lose a message: `kd fsck` reports it.
+    fn write_missing_meta(&self) {
+        if !self.is_bare.swap(false, Ordering::Relaxed) || self.folder.has(layout::THREAD_FILE) {
+            return;
+        }
+        let mut meta = self.meta.clone();
+        let first = self
+            .head(1)
+            .ok()
+            .and_then(|read| read.messages.into_iter().next());
+        meta.created_at = first.map(|m| m.at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        let _ = json::write_in(&self.folder, layout::THREAD_FILE, &meta, bounds::META);
     }
 
     fn with_meta(folder: Folder, meta: Meta) -> Thread {
@@ -220,6 +243,7 @@ impl Thread {
             folder,
             meta,
             durability: Durability::default(),
+            is_bare: AtomicBool::new(false),
             senders: Mutex::new(senders),
         }
     }
@@ -346,6 +370,7 @@ impl Thread {
                     })
             }));
         }
+        self.write_missing_meta();
         drop(lock);
         if self.durability == Durability::Named {
             let synced = self.folder.as_file().sync_all();

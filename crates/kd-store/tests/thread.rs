@@ -399,3 +399,27 @@ fn of_many_long_messages_the_newest_are_whole_and_each_can_be_read() {
     );
     assert_eq!(thread.message(1).unwrap().body.len(), long);
 }
+
+/// Git does not carry `thread.json`: it is written with the next message, from who has spoken.
+#[test]
+fn thread_json_is_written_again_after_a_clone() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["claude", "codex"]);
+    for (from, text) in [(KING, "Hello?"), ("codex", "Hi."), ("claude", "Ho.")] {
+        thread.append(&draft(from, text)).unwrap();
+    }
+    let file = thread.path().join("thread.json");
+    fs::remove_file(&file).unwrap();
+    let cloned = Thread::open_folder(thread.path()).unwrap();
+    assert!(!file.exists(), "reading writes nothing");
+    cloned.append(&draft(KING, "And now?")).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    let again = Thread::open_folder(thread.path()).unwrap();
+    assert_eq!(again.members(), seats(&["codex", "claude"]));
+    assert!(again.meta().created().is_some(), "{text}");
+    // One that is there, even a malformed one, is left alone.
+    fs::write(&file, "{torn").unwrap();
+    let torn = Thread::open_folder(thread.path()).unwrap();
+    torn.append(&draft(KING, "Hm?")).unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{torn");
+}

@@ -25,6 +25,8 @@ use std::time::Duration;
 
 /// Time for which a toast is shown.
 const TOAST: Duration = Duration::from_secs(6);
+/// Time after which a key removes it: it was read.
+const READ: Duration = Duration::from_secs(2);
 /// Time within which a second Ctrl+C leaves the chat.
 const TWICE: Duration = Duration::from_secs(2);
 
@@ -73,6 +75,8 @@ pub enum Msg {
     Failed(String),
     /// Older messages, and whether there are more.
     Older(Vec<Message>, bool),
+    /// The newest records of the thread's log.
+    Recalled(Vec<Record>),
     /// Threads to choose from.
     Threads(Vec<ThreadRow>),
     /// A fork is on disk: its ID.
@@ -104,6 +108,8 @@ pub enum Effect {
     ListThreads,
     /// Fetch messages before a number.
     FetchOlder(u32, usize),
+    /// Read what the thread's log tells about messages of other programs.
+    Recall,
     /// Copy a text to the clipboard; the second string names it.
     Copy(String, String),
     /// Export the thread to a file.
@@ -252,8 +258,12 @@ impl App {
                 self.log.add_older(messages, more);
                 self.dirty = true;
             }
+            Msg::Recalled(records) => {
+                self.log.view.recall(&records);
+                self.dirty = true;
+            }
             Msg::Threads(rows) => {
-                self.screen = Screen::Picker(Picker::new(rows));
+                self.screen = Screen::Picker(Picker::new(rows, self.thread.clone()));
                 self.dirty = true;
             }
             Msg::Forked(id) => {
@@ -355,6 +365,7 @@ impl App {
 
     fn open(&mut self, opening: ChatOpening) {
         self.log = Log::open(opening.tail, opening.has_older);
+        self.log.view.recall(&opening.records);
         self.log.view.members.clone_from(&opening.members);
         self.log.view.mode = opening.mode;
         self.log.view.auto_messages = opening.auto_messages;
@@ -396,6 +407,10 @@ impl App {
         if input != Input::Key(Key::plain(Code::Char('c')).ctrl()) {
             self.armed = None;
         }
+        if matches!(input, Input::Key(_) | Input::Paste(_)) {
+            self.toast
+                .take_if(|(_, until)| remaining(self.now, *until) + READ < TOAST);
+        }
         match &mut self.screen {
             Screen::Picker(picker) => {
                 let picked = match input {
@@ -421,7 +436,7 @@ impl App {
                 Input::Key(key) => self.key(key, files, fx),
                 Input::Paste(text) => {
                     self.reading = false;
-                    self.editor.insert(&crate::text::clean::text(&text));
+                    self.editor.paste(&crate::text::clean::text(&text));
                     self.complete_anew(files, false);
                 }
                 Input::Wheel(lines) => {
@@ -443,6 +458,8 @@ impl App {
                 }
                 if message.is_king() {
                     self.unsaid = None;
+                } else if turn.is_none() {
+                    fx.push(Effect::Recall);
                 }
                 self.log.came(true);
             }

@@ -2,6 +2,7 @@
 //! input they would replace.
 
 use kd_core::SeatName;
+use kd_core::fuzzy;
 use kd_core::slash::{self, Takes};
 use std::ops::Range;
 
@@ -27,7 +28,7 @@ pub struct Known<'a> {
     pub members: &'a [SeatName],
     /// Names of modes.
     pub modes: &'a [&'static str],
-    /// Returns files whose path has this prefix.
+    /// Returns files that a path may mean, best first.
     pub files: &'a dyn Fn(&str) -> Vec<String>,
 }
 
@@ -75,26 +76,27 @@ pub fn candidates(text: &str, cursor: usize, known: &Known<'_>) -> Option<Candid
 
 fn commands(name: &str) -> Vec<(String, String)> {
     let lower = name.to_lowercase();
-    slash::COMMANDS
-        .iter()
-        .filter(|c| c.name.starts_with(&lower) || c.aliases.contains(&lower.as_str()))
-        .map(|c| {
-            (
-                format!("/{}", c.name),
-                format!("{} {}", c.args, c.doc).trim().to_owned(),
-            )
-        })
-        .collect()
+    let aliased = |c: &&slash::SlashCommand| c.aliases.contains(&lower.as_str());
+    let (aliased, others): (Vec<&slash::SlashCommand>, Vec<_>) =
+        slash::COMMANDS.iter().partition(aliased);
+    let fitting = fuzzy::best(name, others, |c: &&slash::SlashCommand| c.name);
+    let all = aliased.into_iter().chain(fitting);
+    all.map(|c| {
+        (
+            format!("/{}", c.name),
+            format!("{} {}", c.args, c.doc).trim().to_owned(),
+        )
+    })
+    .collect()
 }
 
 fn mentions(name: &str, members: &[SeatName]) -> Vec<(String, String)> {
-    let lower = name.to_lowercase();
-    let mut list: Vec<(String, String)> = members
-        .iter()
-        .filter(|m| m.as_str().to_lowercase().starts_with(&lower))
+    let fitting = fuzzy::best(name, members, |m| m.as_str());
+    let mut list: Vec<(String, String)> = fitting
+        .into_iter()
         .map(|m| (format!("@{m}"), "member".to_owned()))
         .collect();
-    if "all".starts_with(&lower) {
+    if "all".starts_with(&name.to_lowercase()) {
         list.push((
             "@all".to_owned(),
             "every member, with discussion".to_owned(),
@@ -107,30 +109,28 @@ fn arguments(command: &str, word: &str, known: &Known<'_>) -> Vec<(String, Strin
     let Some(command) = slash::find(&command.to_lowercase()) else {
         return Vec::new();
     };
-    let begun = |c: &&str| c.starts_with(word);
-    let names = || known.members.iter().map(SeatName::as_str).filter(begun);
+    let fitting = |all: Vec<&'static str>| fuzzy::best(word, all, |c| c);
+    let names = || {
+        let all = known.members.iter().map(SeatName::as_str);
+        fuzzy::best(word, all, |c| c).into_iter()
+    };
     let of = |c: &str, what: &str| (c.to_owned(), what.to_owned());
     match command.takes {
         Takes::Member | Takes::MaybeMember => names().map(|n| of(n, "member")).collect(),
-        Takes::MaybeMode => known
-            .modes
-            .iter()
-            .copied()
-            .filter(begun)
+        Takes::MaybeMode => fitting(known.modes.to_vec())
+            .into_iter()
             .map(|m| of(m, "mode"))
             .collect(),
         Takes::MaybePart => names()
             .map(|n| of(n, "member"))
             .chain(
-                ["code", "all"]
+                fitting(vec!["code", "all"])
                     .into_iter()
-                    .filter(|c| c.starts_with(word))
                     .map(|c| of(c, "part")),
             )
             .collect(),
-        Takes::Judgment => ["right", "wrong"]
+        Takes::Judgment => fitting(vec!["right", "wrong"])
             .into_iter()
-            .filter(begun)
             .map(|c| of(c, "mark"))
             .collect(),
         Takes::MaybeFile => (known.files)(word).iter().map(|f| of(f, "file")).collect(),
@@ -163,11 +163,15 @@ mod tests {
     #[test]
     fn members_commands_arguments_and_files() {
         assert_eq!(offered("ask @c"), ["@claude", "@codex", "@cursor"]);
-        assert_eq!(offered("@a"), ["@all"]);
-        assert_eq!(offered("/m"), ["/mute", "/mark", "/mode", "/members"]);
-        assert_eq!(offered("/ex"), ["/export"]);
+        assert_eq!(offered("@al"), ["@all"]);
+        assert_eq!(offered("@a"), ["@claude", "@all"]);
+        assert_eq!(offered("@oe"), ["@codex"]);
+        assert_eq!(offered("/m")[..4], ["/mute", "/mark", "/mode", "/members"]);
+        assert_eq!(offered("/mde")[0], "/mode");
+        assert_eq!(offered("/ex")[0], "/export");
         assert_eq!(offered("/mute co"), ["codex"]);
-        assert_eq!(offered("/mode m"), ["manual"]);
+        assert_eq!(offered("/mute cr"), ["cursor"]);
+        assert_eq!(offered("/mode mn"), ["manual"]);
         assert_eq!(offered("/copy c"), ["claude", "codex", "cursor", "code"]);
         assert_eq!(offered("see @src/m"), ["@src/main.rs"]);
         for nothing in [

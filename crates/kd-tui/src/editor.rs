@@ -2,6 +2,7 @@
 //! width. Independent of keys and terminal.
 
 use crate::text::wrap;
+use std::borrow::Cow;
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -11,6 +12,8 @@ const UNDO_MAX: usize = 200;
 const SENT_MAX: usize = 500;
 /// Maximum bytes of an input.
 const TEXT_MAX: usize = 4 << 20;
+/// A pasted text of more lines is shown folded.
+const PASTED_LINES: usize = 8;
 
 /// A text being edited.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,8 @@ pub struct Editor {
     sent: Vec<String>,
     /// The sent message shown, and the draft it replaced.
     recall: Option<(usize, String)>,
+    /// The words that stand in the text for long pasted texts, and these texts.
+    folded: Vec<(String, String)>,
 }
 
 /// A cursor movement.
@@ -56,6 +61,61 @@ impl Editor {
     /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Returns the text with the pasted texts that are shown folded.
+    pub fn whole(&self) -> Cow<'_, str> {
+        let folds = self.folds();
+        if folds.is_empty() {
+            return Cow::Borrowed(&self.text);
+        }
+        let mut whole = String::new();
+        let mut from = 0;
+        for (range, pasted) in folds {
+            whole.push_str(&self.text[from..range.start]);
+            whole.push_str(pasted);
+            from = range.end;
+        }
+        whole.push_str(&self.text[from..]);
+        Cow::Owned(whole)
+    }
+
+    /// Returns the ranges of folded texts, in order, and these texts.
+    fn folds(&self) -> Vec<(Range<usize>, &str)> {
+        let mut folds: Vec<(Range<usize>, &str)> = Vec::new();
+        for (words, pasted) in &self.folded {
+            let places = self.text.match_indices(words.as_str());
+            folds.extend(places.map(|(at, _)| (at..at + words.len(), pasted.as_str())));
+        }
+        folds.sort_by_key(|(range, _)| range.start);
+        folds
+    }
+
+    /// Returns the folded text that a place is inside of.
+    fn fold_at(&self, at: usize) -> Option<Range<usize>> {
+        let folds = self.folds().into_iter().map(|(range, _)| range);
+        folds
+            .into_iter()
+            .find(|range| range.start < at && at < range.end)
+    }
+
+    /// Inserts a pasted text at the cursor, as one edit. A long one is shown as `[pasted 500 lines]`.
+    pub fn paste(&mut self, text: &str) {
+        let lines = text.lines().count();
+        let room = TEXT_MAX.saturating_sub(self.whole().len());
+        if lines <= PASTED_LINES || text.len() > room {
+            return self.insert(text);
+        }
+        let words = format!("[pasted {lines} lines]");
+        let more = (2..).map(|n| format!("[pasted {lines} lines, {n}]"));
+        let words = std::iter::once(words)
+            .chain(more)
+            .find(|words| !self.folded.iter().any(|(used, _)| used == words));
+        let Some(words) = words else {
+            return self.insert(text);
+        };
+        self.folded.push((words.clone(), text.to_owned()));
+        self.insert(&words);
     }
 
     /// Returns the sent messages, oldest first.
@@ -105,7 +165,9 @@ impl Editor {
 
     /// Takes the text for sending and adds it to the history.
     pub fn take(&mut self) -> String {
-        let text = std::mem::take(&mut self.text);
+        let text = self.whole().into_owned();
+        self.text.clear();
+        self.folded.clear();
         if self.sent.last() != Some(&text) && !text.trim().is_empty() {
             self.sent.push(text.clone());
             if self.sent.len() > SENT_MAX {
@@ -151,7 +213,12 @@ impl Editor {
 
     /// Moves the cursor.
     pub fn go(&mut self, to: Move) {
-        self.cursor = self.target(to);
+        let target = self.target(to);
+        self.cursor = match self.fold_at(target) {
+            Some(fold) if target < self.cursor => fold.start,
+            Some(fold) => fold.end,
+            None => target,
+        };
         self.typing = false;
         self.aim = None;
     }
@@ -159,10 +226,15 @@ impl Editor {
     /// Deletes from the cursor to the target of a movement. [`Editor::yank`] restores deleted words and lines.
     pub fn delete(&mut self, to: Move) {
         let target = self.target(to);
-        let range = target.min(self.cursor)..target.max(self.cursor);
+        let mut range = target.min(self.cursor)..target.max(self.cursor);
         if range.is_empty() {
             return;
         }
+        // A folded text goes as a whole.
+        range.start = self
+            .fold_at(range.start)
+            .map_or(range.start, |fold| fold.start);
+        range.end = self.fold_at(range.end).map_or(range.end, |fold| fold.end);
         self.remember();
         if !matches!(to, Move::Left | Move::Right) {
             self.killed = self.text[range.clone()].to_owned();

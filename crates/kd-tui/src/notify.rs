@@ -49,9 +49,48 @@ pub fn bytes(how: Notify, line: &str, env: &dyn Fn(&str) -> Option<String>) -> O
     }
 }
 
+/// Returns the bytes that show in the taskbar or tab whether members are answering (OSC 9;4). `None` in terminals that
+/// are not known to understand them: others take them for a notification.
+pub fn progress(busy: bool, env: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
+    let program = env("TERM_PROGRAM").unwrap_or_default();
+    let known = matches!(program.as_str(), "ghostty" | "WezTerm")
+        || env("WT_SESSION").is_some()
+        || env("ConEmuANSI").is_some_and(|on| on == "ON");
+    let direct = env("TMUX").is_none() && env("STY").is_none();
+    (known && direct).then_some(match busy {
+        true => "\x1b]9;4;3;0\x1b\\",
+        false => "\x1b]9;4;0;0\x1b\\",
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn progress_is_shown_where_it_is_understood() {
+        let with = |vars: &'static [(&str, &str)]| {
+            move |name: &str| {
+                let found = vars.iter().find(|(n, _)| *n == name);
+                found.map(|(_, value)| (*value).to_owned())
+            }
+        };
+        assert_eq!(
+            progress(true, &with(&[("TERM_PROGRAM", "ghostty")])),
+            Some("\x1b]9;4;3;0\x1b\\")
+        );
+        assert_eq!(
+            progress(false, &with(&[("WT_SESSION", "1")])),
+            Some("\x1b]9;4;0;0\x1b\\")
+        );
+        for other in [
+            &[("TERM_PROGRAM", "iTerm.app")][..],
+            &[("TERM", "xterm")],
+            &[("TERM_PROGRAM", "ghostty"), ("TMUX", "1")],
+        ] {
+            assert_eq!(progress(true, &with(other)), None, "{other:?}");
+        }
+    }
 
     #[test]
     fn every_terminal_in_its_own_way() {

@@ -150,7 +150,21 @@ impl Look {
         self.markdown(&lines)
     }
 
-    /// Formats thinking: one line, or all of it.
+    /// Formats the thinking of a finished answer.
+    fn thought(&self, trace: &Trace) -> Vec<Line> {
+        if !trace.thinking.trim().is_empty() || trace.thought == 0 {
+            return self.thinking(&trace.thinking, false);
+        }
+        // Only the length is saved.
+        let sign = self.styles.glyph("▸", ">");
+        let text = format!("{sign} thought, {} chars", count(trace.thought));
+        vec![vec![Span::new(
+            Style::new().dimmed().italic(),
+            crate::text::wrap::clip(&text, self.inner()),
+        )]]
+    }
+
+    /// Formats the thinking of a growing answer: one line, or all of it.
     fn thinking(&self, thinking: &str, goes_on: bool) -> Vec<Line> {
         if thinking.trim().is_empty() {
             return Vec::new();

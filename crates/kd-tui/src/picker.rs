@@ -9,6 +9,8 @@ pub struct Picker {
     rows: Vec<ThreadRow>,
     search: String,
     chosen: usize,
+    /// The thread that is open.
+    present: Option<String>,
 }
 
 /// The result of a key.
@@ -25,12 +27,22 @@ pub enum Picked {
 }
 
 impl Picker {
-    /// Creates a picker of these threads, newest first.
-    pub fn new(rows: Vec<ThreadRow>) -> Self {
+    /// Creates a picker of these threads, newest first. The one that is open is chosen; if none is, a new one.
+    pub fn new(rows: Vec<ThreadRow>, present: Option<String>) -> Self {
+        let at = present
+            .as_ref()
+            .and_then(|id| rows.iter().position(|row| row.id == *id));
         Self {
             rows,
+            chosen: at.map_or(0, |at| at + 1),
+            present,
             ..Self::default()
         }
+    }
+
+    /// Returns whether a thread is the one that is open.
+    pub fn is_present(&self, row: &ThreadRow) -> bool {
+        self.present.as_ref() == Some(&row.id)
     }
 
     /// Returns the search words.
@@ -136,10 +148,13 @@ mod tests {
 
     #[test]
     fn words_find_a_thread_in_any_order() {
-        let mut picker = Picker::new(vec![
-            row("council-1", "Which database?"),
-            row("council-2", "Which colour?"),
-        ]);
+        let mut picker = Picker::new(
+            vec![
+                row("council-1", "Which database?"),
+                row("council-2", "Which colour?"),
+            ],
+            None,
+        );
         typed(&mut picker, "colour which");
         assert_eq!(picker.fitting().len(), 1);
         assert_eq!(
@@ -162,7 +177,17 @@ mod tests {
 
     #[test]
     fn arrows_choose() {
-        let mut picker = Picker::new(vec![row("council-1", "a"), row("council-2", "b")]);
+        let rows = || vec![row("council-1", "a"), row("council-2", "b")];
+        let mut picker = Picker::new(rows(), Some("council-2".into()));
+        assert_eq!(picker.chosen(), 2, "the one that is open");
+        assert!(
+            picker.is_present(&row("council-2", "b")) && !picker.is_present(&row("council-1", "a"))
+        );
+        assert_eq!(
+            picker.key(Key::plain(Code::Enter)),
+            Picked::Thread("council-2".into())
+        );
+        let mut picker = Picker::new(rows(), None);
         assert_eq!(picker.key(Key::plain(Code::Enter)), Picked::New);
         for _ in 0..5 {
             picker.key(Key::plain(Code::Down));

@@ -32,6 +32,8 @@ use tokio::time::Instant;
 const ECHO: Duration = Duration::from_millis(8);
 /// Time to wait for more pieces after the first one in a while.
 const GATHER: Duration = Duration::from_millis(2);
+/// Time after which the log tells about a message that another program wrote.
+const RECALL: Duration = Duration::from_millis(400);
 /// Time without typing after which a draft is saved.
 const DRAFT: Duration = Duration::from_millis(300);
 /// Time limit for writing stopped turns when the user leaves immediately.
@@ -86,6 +88,7 @@ pub async fn run(
         draft: String::new(),
         draft_due: None,
         title: String::new(),
+        busy: false,
     };
     stage.resize();
     match start {
@@ -126,6 +129,8 @@ struct Stage {
     draft: String,
     draft_due: Option<Instant>,
     title: String,
+    /// Whether the terminal shows that members are answering.
+    busy: bool,
 }
 
 impl Stage {
@@ -193,6 +198,10 @@ impl Stage {
     /// Stops running turns, saves partial answers, and restores the terminal.
     async fn leave(mut self) -> io::Result<Ended> {
         self.keep_draft();
+        if self.busy {
+            // If the terminal is gone, there is nothing to show.
+            let _ = self.show_progress(false);
+        }
         self.terminal.pause();
         if let Some(session) = self.session.take() {
             // If the inbox is full or the session closed, dropping it stops everything as well. Queued ops are kept, so
@@ -224,7 +233,7 @@ impl Stage {
         self.tell(Msg::Now(Timestamp::now()));
         let go_on = self.tell(Msg::Input(input));
         self.wish_frame(ECHO, Duration::ZERO);
-        if self.app.editor.text() != self.draft && self.draft_due.is_none() {
+        if self.app.editor.whole() != self.draft.as_str() && self.draft_due.is_none() {
             self.draft_due = Some(Instant::now() + DRAFT);
         }
         go_on
@@ -343,6 +352,15 @@ impl Stage {
                     self.ask(move |host| match host.older(&id, before, most) {
                         Ok((messages, more)) => Msg::Older(messages, more),
                         Err(why) => Msg::Told(why),
+                    });
+                }
+            }
+            Effect::Recall => {
+                if let Some(id) = self.app.thread.clone() {
+                    self.ask(move |host| {
+                        // The log tells the end of a turn after its message.
+                        std::thread::sleep(RECALL);
+                        Msg::Recalled(host.recall(&id))
                     });
                 }
             }
@@ -478,7 +496,7 @@ impl Stage {
 
     fn keep_draft(&mut self) {
         self.draft_due = None;
-        let text = self.app.editor.text();
+        let text = &*self.app.editor.whole();
         if text != self.draft
             && let Some(id) = &self.app.thread
         {
@@ -522,6 +540,15 @@ impl Stage {
         self.entitle()
     }
 
+    /// Shows in the taskbar whether members are answering, where the terminal can.
+    fn show_progress(&self, busy: bool) -> io::Result<()> {
+        let host = &self.host;
+        match notify::progress(busy, &|name| host.var(name)) {
+            Some(bytes) => self.terminal.write(bytes.as_bytes()),
+            None => Ok(()),
+        }
+    }
+
     /// Sets the window title: the thread, and whether a member is speaking.
     fn entitle(&mut self) -> io::Result<()> {
         let busy = if self.app.log.view.is_busy() {
@@ -533,6 +560,11 @@ impl Stage {
             (Some(id), Screen::Chat | Screen::Help(_)) => format!("{busy}kd {id}"),
             _ => "kd chat".to_owned(),
         };
+        let is_busy = self.app.log.view.is_busy();
+        if is_busy != self.busy {
+            self.busy = is_busy;
+            self.show_progress(is_busy)?;
+        }
         if title != self.title {
             let clean: String = title.chars().filter(|c| !c.is_control()).collect();
             self.terminal

@@ -149,6 +149,12 @@ impl Theme {
                 AnsiColor::Blue => Color::Blue,
                 AnsiColor::Magenta => Color::Magenta,
                 AnsiColor::Cyan => Color::Cyan,
+                AnsiColor::BrightRed => Color::LightRed,
+                AnsiColor::BrightGreen => Color::LightGreen,
+                AnsiColor::BrightYellow => Color::LightYellow,
+                AnsiColor::BrightBlue => Color::LightBlue,
+                AnsiColor::BrightMagenta => Color::LightMagenta,
+                AnsiColor::BrightCyan => Color::LightCyan,
                 _ => Color::Reset,
             };
         }
@@ -159,6 +165,13 @@ impl Theme {
             AnsiColor::Blue => ((140, 165, 255), (40, 70, 185)),
             AnsiColor::Yellow => ((240, 200, 90), (125, 88, 0)),
             AnsiColor::Red => ((245, 125, 105), (178, 40, 25)),
+            // From the seventh member on.
+            AnsiColor::BrightCyan => ((120, 220, 215), (0, 100, 110)),
+            AnsiColor::BrightMagenta => ((205, 150, 250), (115, 50, 170)),
+            AnsiColor::BrightGreen => ((165, 215, 95), (70, 100, 0)),
+            AnsiColor::BrightBlue => ((165, 190, 215), (60, 85, 120)),
+            AnsiColor::BrightYellow => ((215, 180, 145), (115, 75, 35)),
+            AnsiColor::BrightRed => ((250, 150, 160), (165, 25, 80)),
             _ => return Color::Reset,
         };
         let (r, g, b) = match self.ground {
@@ -249,6 +262,12 @@ mod tests {
                 AnsiColor::Blue,
                 AnsiColor::Yellow,
                 AnsiColor::Red,
+                AnsiColor::BrightCyan,
+                AnsiColor::BrightMagenta,
+                AnsiColor::BrightGreen,
+                AnsiColor::BrightBlue,
+                AnsiColor::BrightYellow,
+                AnsiColor::BrightRed,
             ] {
                 let (a, b) = (luminance(theme.color(color)), luminance(under));
                 let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);

@@ -76,6 +76,7 @@ impl Play {
             mode: Some("broadcast".into()),
             auto_messages: None,
             draft: String::new(),
+            records: Vec::new(),
         };
         app.update(Msg::Opened(Box::new(opening)), &no_files);
         app.update(Msg::Ready(vec![]), &no_files);
@@ -313,6 +314,7 @@ fn a_turn_that_the_king_ends_by_speaking_is_not_told_to_come() {
     let mut play = Play::new(vec![message(1, "king", "Which database?")]);
     play.turn_before(1, "claude", &["codex", "claude"]);
     assert!(play.shows("turn 1 of 3") && play.shows("codex next"));
+    assert!(!play.shows("claude then"), "a member is named once");
     play.hear(Event::SayQueued {
         body: "and who pays?".into(),
         to: Address::All,
@@ -1112,4 +1114,124 @@ fn a_terminal_shows_what_was_drawn_after_every_key_and_piece() {
             assert_eq!(parser.screen().cursor_position(), (y, x));
         }
     }
+}
+
+#[test]
+fn a_long_paste_is_folded_and_sent_in_full() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    let lines: String = (1..=500).map(|n| format!("line {n}\n")).collect();
+    play.keys(b"Look: ");
+    play.keys(format!("\x1b[200~{lines}\x1b[201~").as_bytes());
+    assert!(play.shows("Look: [pasted 500 lines]"));
+    assert!(!play.shows("line 499"));
+    play.keys(b" and this: ");
+    play.keys(b"\x1b[200~one\ntwo\x1b[201~");
+    assert!(play.shows("two"), "a short one is shown");
+    let whole = format!("Look: {lines} and this: one\ntwo");
+    assert_eq!(
+        play.app.editor.whole(),
+        whole,
+        "the draft is the whole text"
+    );
+    let sent = play.keys(b"\r");
+    let body = sent.iter().find_map(|effect| match effect {
+        Effect::Send(Op::Say { body, .. }) => Some(body.clone()),
+        _ => None,
+    });
+    assert_eq!(body.as_deref().map(str::trim_end), Some(whole.as_str()));
+    // One key removes a folded text, undo brings it back, and the cursor steps over it.
+    play.keys(format!("a\x1b[200~{lines}\x1b[201~b").as_bytes());
+    play.keys(b"\x1b[D\x1b[D\x1b[D");
+    play.keys(b"x");
+    assert!(play.app.editor.text().starts_with("xa[pasted"));
+    play.keys(b"\x1b[C\x1b[C\x7f");
+    assert_eq!(play.app.editor.text(), "xab");
+    play.keys(b"\x1f");
+    assert_eq!(play.app.editor.whole(), format!("xa{lines}b"));
+    // In the log the long message is folded too.
+    play.hear(Event::MessageAdded {
+        message: message(2, "king", &lines),
+        turn: None,
+        found: false,
+    });
+    assert!(play.shows("492 more lines") && !play.shows("line 400"));
+    play.keys(b"\x14");
+    assert!(play.shows("line 500"));
+}
+
+#[test]
+fn stopping_nobody_says_so_and_the_open_thread_is_marked() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    let effects = play.keys(b"/stop\r");
+    assert!(
+        !effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Send(_)))
+    );
+    assert!(play.shows("nobody is speaking"));
+    let row = |id: &str| ThreadRow {
+        id: id.into(),
+        at: None,
+        messages: 3,
+        members: vec!["claude".into()],
+        question: "Which?".into(),
+    };
+    let rows = vec![row("council-0001"), row("council-a8b3")];
+    play.app.update(Msg::Threads(rows), &no_files);
+    assert!(
+        play.shows("› council-a8b3   open"),
+        "it is chosen and marked"
+    );
+}
+
+#[test]
+fn what_another_program_wrote_gets_its_facts_from_the_log() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    let effects = play.hear(Event::MessageAdded {
+        message: message(2, "codex", "PostgreSQL."),
+        turn: None,
+        found: true,
+    });
+    assert!(effects.contains(&Effect::Recall));
+    let record = |seq, second, event| Record {
+        v: 1,
+        seq,
+        ts: at(100 + second),
+        thread: ThreadId("council-a8b3".into()),
+        event,
+    };
+    let turn = TurnId::new(1);
+    let records = vec![
+        record(
+            1,
+            0,
+            Event::TurnQueued {
+                turn,
+                seat: seat("codex"),
+                purpose: Purpose::Answer,
+                replaces: None,
+                ahead: Vec::new(),
+            },
+        ),
+        record(
+            2,
+            12,
+            Event::TurnFinished {
+                turn,
+                seat: seat("codex"),
+                message: Some(2),
+                usage: Some(Usage {
+                    output_tokens: 340,
+                    cost_usd: Some(0.082),
+                    login_usd: Some(0.082),
+                    ..Usage::default()
+                }),
+                tools: 2,
+                thought: 79,
+            },
+        ),
+    ];
+    play.app.update(Msg::Recalled(records), &no_files);
+    assert!(play.shows("12 s") && play.shows("340 tokens") && play.shows("2 tools"));
+    assert!(play.shows("thought, 79 chars") && play.shows("≈ $0.0820 by login"));
 }

@@ -503,3 +503,95 @@ fn a_promise_that_cannot_be_true_repeats_none() {
     view.fold(&promised(5, 0.0, 23));
     assert_eq!(shown(&view), 2);
 }
+
+/// A thread read from its folder, with its log, is the same picture as the session was.
+#[test]
+fn a_reopened_thread_is_the_same_picture() {
+    let used = |tokens, usd| Usage {
+        input_tokens: 9,
+        output_tokens: tokens,
+        cost_usd: Some(usd),
+        ..Usage::default()
+    };
+    let end = |turn, name: &str, seq, tokens| Event::TurnFinished {
+        turn: TurnId::new(turn),
+        seat: seat(name),
+        message: Some(seq),
+        usage: Some(used(tokens, 0.25)),
+        tools: 2,
+        thought: 79,
+    };
+    let lands = |seq, name: &str, turn| Event::MessageAdded {
+        message: message(seq, name, "Well."),
+        turn: Some(TurnId::new(turn)),
+        found: false,
+    };
+    let king = |seq| Event::MessageAdded {
+        message: message(seq, "king", "Why?"),
+        turn: None,
+        found: false,
+    };
+    // The members end in another order than they were asked in. A second session counts turns from 1 again.
+    let mut records = Vec::new();
+    let rounds = [
+        king(1),
+        queued(1, "claude"),
+        queued(2, "codex"),
+        queued(3, "cursor"),
+    ]
+    .into_iter()
+    .chain([lands(2, "cursor", 3), end(3, "cursor", 2, 30)])
+    .chain([lands(3, "claude", 1), end(1, "claude", 3, 10)])
+    .chain([lands(4, "codex", 2), end(2, "codex", 4, 20)])
+    .chain([king(5), queued(1, "codex"), queued(2, "claude")])
+    .chain([lands(6, "claude", 2), end(2, "claude", 6, 11)])
+    .chain([lands(7, "codex", 1), end(1, "codex", 7, 21)]);
+    for (seq, event) in (1..).zip(rounds) {
+        records.push(record(seq, event));
+    }
+    let shown = |view: &View| -> Vec<(u32, Option<u64>, Option<Timestamp>)> {
+        let shown = view.panels.iter().filter_map(|panel| match &panel.content {
+            Content::Message {
+                message,
+                usage,
+                trace,
+                ..
+            } => {
+                let from = trace
+                    .as_deref()
+                    .and_then(|trace| trace.span)
+                    .map(|span| span.0);
+                Some((message.seq, usage.map(|usage| usage.output_tokens), from))
+            }
+            _ => None,
+        });
+        shown.collect()
+    };
+    let live = View::of(&records);
+    let on_disk = (1..=7).map(|seq| {
+        let from = [
+            "king", "cursor", "claude", "codex", "king", "claude", "codex",
+        ];
+        message(seq, from[seq as usize - 1], "Well.")
+    });
+    let mut read = View::open(on_disk.clone());
+    read.recall(&records);
+    assert_eq!(shown(&read), shown(&live));
+    let order: Vec<u32> = shown(&read).iter().map(|(seq, ..)| *seq).collect();
+    assert_eq!(order, [1, 3, 4, 2, 5, 7, 6]);
+    assert_eq!(read.usage_by_seat, live.usage_by_seat);
+    let Content::Message {
+        trace: Some(trace), ..
+    } = &read.panels[1].content
+    else {
+        panic!("{:?}", read.panels[1])
+    };
+    assert_eq!((trace.thought, trace.tools), (79, 2));
+    // Twice is once, and a log of something else changes nothing.
+    let before = read.clone();
+    read.recall(&records);
+    assert_eq!((shown(&read), read.usage), (shown(&before), before.usage));
+    let mut other = View::open(on_disk);
+    other.recall(&records[..1]);
+    assert!(shown(&other).iter().all(|(_, tokens, _)| tokens.is_none()));
+}

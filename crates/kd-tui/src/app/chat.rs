@@ -86,7 +86,7 @@ impl App {
                 fx.extend(fetch.map(|(before, most)| Effect::FetchOlder(before, most)));
             }
             Action::LineEnd | Action::Bottom => self.log.follow(),
-            Action::Editor => fx.push(Effect::Edit(self.editor.text().to_owned())),
+            Action::Editor => fx.push(Effect::Edit(self.editor.whole().into_owned())),
             Action::PageUp => self.log.scroll(-page, &look),
             Action::PageDown => self.log.scroll(page, &look),
             Action::LineUp => self.log.scroll(-1, &look),
@@ -282,8 +282,9 @@ impl App {
         }
         // First complete the common prefix, then the chosen candidate.
         let common = common(candidates.list.iter().map(|(c, _)| c.as_str()));
-        let written = candidates.range.len();
-        if candidates.list.len() > 1 && common.len() > written && !candidates.moved {
+        let written = &self.editor.text()[candidates.range.clone()];
+        let extends = common.len() > written.len() && common.starts_with(written);
+        if candidates.list.len() > 1 && extends && !candidates.moved {
             let range = candidates.range.clone();
             self.editor.replace(range, &common);
             self.complete_anew(files, true);
@@ -331,9 +332,9 @@ impl App {
     pub(super) fn fold_thinking(&mut self) {
         self.unfolded = !self.unfolded;
         self.tell(if self.unfolded {
-            "thinking is shown"
+            "thinking and long messages are shown"
         } else {
-            "thinking is folded"
+            "thinking and long messages are folded"
         });
     }
 }

@@ -3,12 +3,15 @@
 use super::{App, Effect, Screen};
 use crate::clipboard;
 use kd_core::slash::{Part, Slash};
-use kd_core::{Event, Message};
+use kd_core::{Event, Message, Op};
 
 impl App {
     #[deny(clippy::wildcard_enum_match_arm)]
     pub(super) fn slash(&mut self, slash: Slash, fx: &mut Vec<Effect>) {
         match slash {
+            Slash::Op(Op::Interrupt) if !self.can_stop() => {
+                self.tell("nobody is speaking: there is nothing to stop");
+            }
             Slash::Op(op) => {
                 self.log.follow();
                 self.send(op, fx);

@@ -52,7 +52,12 @@ pub(super) fn picker(picker: &Picker, look: &Look, pen: &mut Pen<'_>) -> Option<
         let mut line = vec![Span::new(Style::new().bold(), sign)];
         match i.checked_sub(1).and_then(|i| rows.get(i)) {
             None => line.push(Span::new(style, "a new thread")),
-            Some(row) => line.extend(thread(row, style, area.width, look)),
+            Some(row) => {
+                line.extend(thread(row, style, area.width, look));
+                if picker.is_present(row) {
+                    line.insert(2, Span::new(Style::new().bold(), " open"));
+                }
+            }
         }
         let line = clip_spans(&line, area.width.into());
         pen.line(0, 2 + (i - first) as u16, area.width, &line);

@@ -30,11 +30,11 @@ pub(super) fn message(
     let mut card = Card {
         edge: style,
         title,
-        head: trace.map_or_else(Vec::new, |t| look.thinking(&t.thinking, false)),
+        head: trace.map_or_else(Vec::new, |t| look.thought(t)),
         body: if told {
             Body::None
         } else {
-            look.markdown(&message.body)
+            look.markdown(&message.shown())
         },
         ..Card::default()
     };

@@ -8,6 +8,11 @@ use kd_core::Usage;
 use kd_core::message::{Address, Message, Status};
 use kd_core::view::Trace;
 
+/// Lines of a long message of the user that are shown while it is folded.
+const FOLDED_LINES: usize = 8;
+/// Fewer lines than this are not folded.
+const FOLDED_MIN: usize = 8;
+
 /// Builds its card.
 pub(super) fn card(
     message: &Message,
@@ -21,6 +26,7 @@ pub(super) fn card(
     let (_, style) = look.speaker(&message.from);
     let mut title = look.name(&message.from);
     title.push(look.dim(facts(message, usage, trace, look)));
+    let folded = fold(message, look);
     Card {
         edge: if message.is_king() {
             style
@@ -28,15 +34,39 @@ pub(super) fn card(
             look.edge(&message.from).dimmed()
         },
         title,
-        head: trace.map_or_else(Vec::new, |t| look.thinking(&t.thinking, false)),
-        body: if message.is_king() {
-            look.typed(&message.body)
-        } else {
-            look.markdown(&message.body)
+        head: trace.map_or_else(Vec::new, |t| look.thought(t)),
+        body: match (message.is_king(), &folded) {
+            (true, Some((shown, _))) => look.typed(shown),
+            (true, None) => look.typed(&message.body),
+            (false, _) => look.markdown(&message.shown()),
         },
-        foot: references(message, look),
+        foot: match folded {
+            Some((_, more)) => {
+                let key = look.styles.glyph("▸", ">");
+                let line = format!(
+                    "{key} {} more lines{}Ctrl+T shows them",
+                    count(more),
+                    look.dot()
+                );
+                let mut foot = look.words(Style::new().dimmed(), &line);
+                foot.extend(references(message, look));
+                foot
+            }
+            None => references(message, look),
+        },
         bare: false,
     }
+}
+
+/// Returns the shown beginning of a long message of the user, and the number of lines that are folded.
+fn fold<'m>(message: &'m Message, look: &Look) -> Option<(&'m str, usize)> {
+    if look.unfolded || !message.is_king() {
+        return None;
+    }
+    let mut ends = message.body.match_indices('\n').map(|(at, _)| at);
+    let end = ends.nth(FOLDED_LINES - 1)?;
+    let more = message.body[end + 1..].lines().count();
+    (more > FOLDED_MIN).then_some((&message.body[..end], more))
 }
 
 /// Builds what follows the name.
@@ -72,9 +102,6 @@ pub(super) fn facts(
     }
     if let Some(usage) = usage.filter(|u| u.output_tokens > 0) {
         facts.push(format!("{} tokens", count(usage.output_tokens as usize)));
-    }
-    if message.is_cut() {
-        facts.push("cut at the token limit".to_owned());
     }
     let at = message.at.to_zoned(look.zone.clone());
     let today = look.now.to_zoned(look.zone.clone()).date() == at.date();

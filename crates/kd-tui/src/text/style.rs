@@ -83,13 +83,14 @@ impl Styles {
 
     /// Returns the mark of the speaker with this index.
     pub fn mark(&self, place: usize) -> &'static str {
-        const MARKS: [(&str, &str); 6] = [
+        const MARKS: [(&str, &str); 7] = [
             ("●", "o"),
             ("■", "#"),
             ("▲", "^"),
             ("◆", "*"),
             ("★", "+"),
             ("▼", "v"),
+            ("✚", "%"),
         ];
         let (unicode, ascii) = MARKS[place % MARKS.len()];
         if self.unicode { unicode } else { ascii }
@@ -98,13 +99,19 @@ impl Styles {
 
 /// Returns the style of the speaker with this index: readable on light and dark backgrounds.
 pub fn speaker(place: usize) -> Style {
-    const COLORS: [AnsiColor; 6] = [
+    const COLORS: [AnsiColor; 12] = [
         AnsiColor::Cyan,
         AnsiColor::Magenta,
         AnsiColor::Green,
         AnsiColor::Blue,
         AnsiColor::Yellow,
         AnsiColor::Red,
+        AnsiColor::BrightCyan,
+        AnsiColor::BrightMagenta,
+        AnsiColor::BrightGreen,
+        AnsiColor::BrightBlue,
+        AnsiColor::BrightYellow,
+        AnsiColor::BrightRed,
     ];
     Style::new()
         .bold()
@@ -120,7 +127,7 @@ fn speaks_unicode(env: &dyn Fn(&str) -> Option<String>) -> bool {
         None => true,
         Some(locale) => {
             let lower = locale.to_ascii_lowercase();
-            !lower.contains('.') && lower != "posix"
+            !lower.contains('.') && !matches!(lower.as_str(), "c" | "posix")
                 || lower.contains("utf-8")
                 || lower.contains("utf8")
         }
@@ -167,11 +174,27 @@ mod tests {
     }
 
     #[test]
+    fn many_members_are_told_apart() {
+        let look = |place| (Styles::NONE.mark(place), speaker(place).get_fg_color());
+        for one in 0..12 {
+            for two in 0..one {
+                assert_ne!(speaker(one), speaker(two), "{one} {two}");
+            }
+        }
+        for one in 0..80 {
+            for two in 0..one {
+                assert_ne!(look(one), look(two), "{one} {two}");
+            }
+        }
+    }
+
+    #[test]
     fn ascii_where_the_locale_asks_for_it() {
         let with =
             |value: &'static str| move |name: &str| (name == "LC_ALL").then(|| value.to_owned());
         assert!(Styles::decide(Color::Auto, true, &with("de_DE.UTF-8")).unicode);
-        assert!(Styles::decide(Color::Auto, true, &with("C")).unicode);
+        assert!(!Styles::decide(Color::Auto, true, &with("C")).unicode);
+        assert!(Styles::decide(Color::Auto, true, &with("C.UTF-8")).unicode);
         assert!(!Styles::decide(Color::Auto, true, &with("de_DE.ISO-8859-1")).unicode);
         assert!(!Styles::decide(Color::Auto, true, &with("POSIX")).unicode);
     }
