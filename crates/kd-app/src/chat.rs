@@ -14,13 +14,15 @@ use kd_core::message::{Message, settled};
 use kd_core::protocols::ProtocolKind;
 use kd_core::seating::{SeatRequest, Seated};
 use kd_core::secrets::Secrets;
-use kd_core::slash::{Fork, Way};
+use kd_core::slash::{Fork, Seating, Way};
 use kd_core::{Aside, Event, Record, Roster, SeatName, ThreadId, Timestamp};
 use kd_engine::{Engine, Session};
 use kd_store::{Layout, Place, Thread, typed};
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 
 /// Messages that are read before the first frame: more than any screen shows.
 const TAIL: usize = 100;
@@ -108,6 +110,9 @@ pub trait ChatHost: Send + Sync + 'static {
     /// Returns the messages of a thread after a number.
     fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, String>;
 
+    /// Changes who takes part in a thread. Returns a line about it; the thread has to be opened again.
+    fn reseat(&self, id: &str, change: &Seating) -> Result<String, String>;
+
     /// Forks a thread, makes the fork the current one and returns its ID.
     fn fork(&self, id: &str, fork: Fork) -> Result<String, String>;
 
@@ -146,6 +151,8 @@ pub struct Chat {
     request: ChatRequest,
     secrets: Secrets,
     engine: Engine,
+    /// Threads whose members were changed in this chat: those named for the chat do not take part there.
+    reseated: Mutex<BTreeSet<ThreadId>>,
 }
 
 impl Kingdom {
@@ -167,6 +174,7 @@ impl Kingdom {
             layout,
             request,
             secrets,
+            reseated: Mutex::default(),
         })
     }
 }
@@ -217,9 +225,64 @@ impl Chat {
         trust::GoesOn::of(&self.layout, thread, self.request.id.as_deref())
     }
 
+    /// Returns the members named for the chat, unless those of the thread were changed in it.
+    fn seats_of(&self, thread: Option<&Thread>) -> SeatRequest {
+        let mut seats = self.request.seats.clone();
+        let reseated = self.reseated.lock().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_some_and(|thread| reseated.contains(thread.id())) {
+            seats.members.clear();
+        }
+        seats
+    }
+
+    /// Changes who takes part in a thread from now on, as the user's own choice. Returns a line about it. The thread has to
+    /// be opened again.
+    ///
+    /// # Errors
+    /// If nobody has this name, the folder's settings are held back, it is the last member, or the thread cannot be
+    /// written.
+    pub fn reseat(&self, thread: &Thread, change: &Seating) -> Result<String, UserError> {
+        let mut members = names(&self.seat(Some(thread), false)?.roster);
+        let told = match change {
+            Seating::Add(name) if members.contains(name) => {
+                return Err(UserError::usage(format!("{name} is a member already")));
+            }
+            Seating::Add(name) => {
+                let named = [name.to_string()];
+                let env = self.kingdom.env();
+                trust::check(self.kingdom.project(), trust::Named::only(&named), env)?;
+                members.push(name.clone());
+                format!("{name} takes part from now on")
+            }
+            Seating::Remove(name) => {
+                let at = members.iter().position(|member| member == name);
+                let at = at.ok_or_else(|| {
+                    UserError::usage(format!("{name} is no member of this thread"))
+                        .next("/members lists them")
+                })?;
+                members.remove(at);
+                if members.is_empty() {
+                    let what = format!("{name} is the only member");
+                    return Err(UserError::usage(what).next("/add another one first"));
+                }
+                format!("{name} takes part no longer; its messages stay")
+            }
+        };
+        let request = SeatRequest {
+            members: members.iter().map(ToString::to_string).collect(),
+            ..self.request.seats.clone()
+        };
+        kd_core::seating::seat(self.kingdom.config(), &request)?;
+        thread.set_members(&members)?;
+        self.layout.note_seated(thread.id(), &members)?;
+        let mut reseated = self.reseated.lock().unwrap_or_else(PoisonError::into_inner);
+        reseated.insert(thread.id().clone());
+        Ok(told)
+    }
+
     /// Says that the members of a thread are not those of the settings, if the user named none for this chat.
     fn differs(&self, thread: &Thread) -> Option<Event> {
-        if !self.request.seats.members.is_empty() {
+        if !self.seats_of(Some(thread)).members.is_empty() {
             return None;
         }
         let of = |thread: Option<&Thread>| {
@@ -234,17 +297,17 @@ impl Chat {
     /// # Errors
     /// If a member does not exist or is held back.
     pub fn seat(&self, thread: Option<&Thread>, tells: bool) -> Result<Seated, UserError> {
+        let seats = self.seats_of(thread);
         let thread = thread.map(|thread| match tells {
             true => self.goes_on(thread),
             false => self.goes_on(thread).quietly(),
         });
         let named = trust::Named {
             thread,
-            ..trust::Named::only(&self.request.seats.members)
+            ..trust::Named::only(&seats.members)
         };
         let env = self.kingdom.env();
         let members = trust::check(self.kingdom.project(), named, env)?;
-        let seats = self.request.seats.clone();
         seating::seat(self.kingdom.config(), seats, members.as_deref())
     }
 
@@ -562,6 +625,11 @@ impl ChatHost for Chat {
         found.truncate(FILES_MAX);
         let lead = &begun[..begun.len() - start.len()];
         found.iter().map(|name| format!("{lead}{name}")).collect()
+    }
+
+    fn reseat(&self, id: &str, change: &Seating) -> Result<String, String> {
+        let thread = self.thread(id).map_err(line)?;
+        Chat::reseat(self, &thread, change).map_err(line)
     }
 
     fn recall(&self, id: &str) -> Vec<Record> {

@@ -17,6 +17,8 @@ pub enum Takes {
     Member,
     /// A member's name, or nothing.
     MaybeMember,
+    /// The name of an agent of the settings.
+    Agent,
     /// A mode, or nothing.
     MaybeMode,
     /// A number, or nothing.
@@ -68,6 +70,8 @@ pub enum Slash {
     ShowAuto,
     /// List the members.
     Members,
+    /// Change who takes part in this thread.
+    Seat(Seating),
     /// Switch to the named thread, or choose one.
     Thread(Option<String>),
     /// Start a new thread.
@@ -88,6 +92,15 @@ pub enum Slash {
     Help,
     /// Quit when the running turns have ended; if repeated, immediately.
     Quit,
+}
+
+/// A change of the members of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seating {
+    /// This agent takes part too, as the last.
+    Add(SeatName),
+    /// This member takes part no longer. Its messages stay.
+    Remove(SeatName),
 }
 
 /// The messages that a fork keeps.
@@ -254,6 +267,24 @@ pub const COMMANDS: &[SlashCommand] = &[
         doc: "list the members: muted ones and those that speak",
         screen_only: false,
         make: |_| Ok(Slash::Members),
+    },
+    SlashCommand {
+        name: "add",
+        aliases: &[],
+        args: "<agent>",
+        takes: Takes::Agent,
+        doc: "let another agent take part in this thread from now on",
+        screen_only: false,
+        make: |arg| Ok(Slash::Seat(Seating::Add(needed(arg)?))),
+    },
+    SlashCommand {
+        name: "remove",
+        aliases: &[],
+        args: "<member>",
+        takes: Takes::Member,
+        doc: "let a member take part in this thread no longer; its messages stay",
+        screen_only: false,
+        make: |arg| Ok(Slash::Seat(Seating::Remove(needed(arg)?))),
     },
     SlashCommand {
         name: "thread",

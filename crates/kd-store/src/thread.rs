@@ -215,6 +215,18 @@ impl Thread {
         Ok(thread)
     }
 
+    /// Replaces the members in `thread.json`. An open thread keeps those with which it was opened.
+    ///
+    /// # Errors
+    /// If the thread is locked for too long, or the file cannot be read or written.
+    pub fn set_members(&self, members: &[SeatName]) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        let mut meta = Meta::read(&self.folder)?.unwrap_or_else(|| self.meta.clone());
+        let names = members.iter().map(ToString::to_string);
+        meta.members = std::iter::once(KING.to_owned()).chain(names).collect();
+        json::write_in(&self.folder, layout::THREAD_FILE, &meta, bounds::META)
+    }
+
     /// Writes `thread.json` where git did not carry it, so that the members keep their order and kingdom-cli shows the
     /// thread. A failure is no reason to lose a message: `kd fsck` reports it.
     fn write_missing_meta(&self) {

@@ -17,7 +17,7 @@ use crate::theme::Theme;
 use kd_app::{ChatOpening, ThreadRow};
 use kd_core::mention::mentions;
 use kd_core::protocols;
-use kd_core::slash::{Fork, Way};
+use kd_core::slash::{Fork, Seating, Way};
 use kd_core::view::View;
 use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
 use std::sync::Arc;
@@ -81,6 +81,8 @@ pub enum Msg {
     Threads(Vec<ThreadRow>),
     /// A fork is on disk: its ID.
     Forked(String),
+    /// The members of the thread were changed; a notice about it.
+    Seated(String),
     /// A notice that something was done.
     Told(String),
     /// A notice that should stay and be readable in full: a line in the log.
@@ -100,6 +102,8 @@ pub enum Effect {
     Aside(Way, Option<String>),
     /// Open this thread, or a new one.
     Open(Option<String>),
+    /// Change who takes part in the thread.
+    Seat(Seating),
     /// Fork the thread and open the fork.
     Fork(Fork),
     /// Mark the newest verdict.
@@ -269,6 +273,13 @@ impl App {
             Msg::Forked(id) => {
                 self.tell(format!("this is {id}, a fork; /thread goes back"));
                 fx.push(Effect::Open(Some(id)));
+            }
+            Msg::Seated(what) => {
+                self.tell(what);
+                // A new session begins: members that were muted stay so.
+                let muted = self.log.view.muted.iter().cloned();
+                self.outbox.extend(muted.map(|seat| Op::Mute { seat }));
+                fx.push(Effect::Open(self.thread.clone()));
             }
             Msg::Told(what) => self.tell(what),
             Msg::Noted(what) => self.note(what),

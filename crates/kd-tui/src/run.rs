@@ -343,6 +343,14 @@ impl Stage {
                     });
                 }
             }
+            Effect::Seat(change) => {
+                if let Some(id) = self.app.thread.clone() {
+                    self.ask(move |host| match host.reseat(&id, &change) {
+                        Ok(line) => Msg::Seated(line),
+                        Err(why) => Msg::Told(why),
+                    });
+                }
+            }
             Effect::ListThreads => self.ask(|host| match host.threads() {
                 Ok(rows) => Msg::Threads(rows),
                 Err(why) => Msg::Told(why),

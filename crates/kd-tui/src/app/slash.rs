@@ -34,6 +34,10 @@ impl App {
                 ));
             }
             Slash::Members => self.note(self.members_told()),
+            Slash::Seat(_) if self.log.view.is_busy() => {
+                self.tell("members are speaking: wait for them, or stop them with Esc first");
+            }
+            Slash::Seat(change) => fx.push(Effect::Seat(change)),
             Slash::Thread(None) => fx.push(Effect::ListThreads),
             Slash::Thread(Some(id)) => self.go_to(Some(id), fx),
             Slash::New => self.go_to(None, fx),

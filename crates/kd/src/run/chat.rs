@@ -314,7 +314,7 @@ impl Room<'_> {
                     told.push(format!("{}: {}", member.name, parts.join(", ")));
                 }
             }
-            Slash::Thread(_) | Slash::New | Slash::Fork(_) if !face.is_idle() => {
+            Slash::Thread(_) | Slash::New | Slash::Fork(_) | Slash::Seat(_) if !face.is_idle() => {
                 told.push("members are speaking: wait for them, or /stop first".to_owned());
             }
             Slash::Thread(None) => {
@@ -326,6 +326,17 @@ impl Room<'_> {
                 Err(error) => told.push(error.as_line()),
             },
             Slash::New => stay.end(session, Next::New),
+            Slash::Seat(change) => {
+                let thread = Thread::open_folder(folder)?;
+                match self.chat.reseat(&thread, &change) {
+                    Ok(line) => {
+                        told.push(line);
+                        let place = self.chat.find(Some(&thread.id().0))?;
+                        stay.end(session, Next::Thread(place));
+                    }
+                    Err(error) => told.push(error.as_line()),
+                }
+            }
             Slash::Fork(wanted) => {
                 let thread = Thread::open_folder(folder)?;
                 match self.chat.fork_of(&thread, wanted) {
