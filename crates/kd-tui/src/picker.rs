@@ -40,6 +40,11 @@ impl Picker {
         }
     }
 
+    /// Returns whether one of the threads is open.
+    pub fn has_present(&self) -> bool {
+        self.rows.iter().any(|row| self.is_present(row))
+    }
+
     /// Returns whether a thread is the one that is open.
     pub fn is_present(&self, row: &ThreadRow) -> bool {
         self.present.as_ref() == Some(&row.id)

@@ -1178,10 +1178,7 @@ fn stopping_nobody_says_so_and_the_open_thread_is_marked() {
     };
     let rows = vec![row("council-0001"), row("council-a8b3")];
     play.app.update(Msg::Threads(rows), &no_files);
-    assert!(
-        play.shows("› council-a8b3   open"),
-        "it is chosen and marked"
-    );
+    assert!(play.shows("› council-a8b3 open"), "it is chosen and marked");
 }
 
 #[test]
@@ -1193,7 +1190,7 @@ fn what_another_program_wrote_gets_its_facts_from_the_log() {
         found: true,
     });
     assert!(effects.contains(&Effect::Recall));
-    let record = |seq, second, event| Record {
+    let record = |seq, second: i64, event| Record {
         v: 1,
         seq,
         ts: at(100 + second),
@@ -1234,4 +1231,43 @@ fn what_another_program_wrote_gets_its_facts_from_the_log() {
     play.app.update(Msg::Recalled(records), &no_files);
     assert!(play.shows("12 s") && play.shows("340 tokens") && play.shows("2 tools"));
     assert!(play.shows("thought, 79 chars") && play.shows("≈ $0.0820 by login"));
+}
+
+#[test]
+fn changed_members_open_the_thread_again_and_mutes_stay() {
+    use kd_core::slash::Seating;
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    play.hear(Event::SeatMuted {
+        seat: seat("cursor"),
+        muted: true,
+    });
+    let effects = play.keys(b"/add gemini\r");
+    assert!(effects.contains(&Effect::Seat(Seating::Add(seat("gemini")))));
+    let effects = play.app.update(
+        Msg::Seated("gemini takes part from now on".into()),
+        &no_files,
+    );
+    assert_eq!(effects, [Effect::Open(Some("council-a8b3".into()))]);
+    let opening = ChatOpening {
+        id: "council-a8b3".into(),
+        members: ["claude", "codex", "cursor", "gemini"].map(seat).to_vec(),
+        ..ChatOpening::default()
+    };
+    play.app.update(Msg::Opened(Box::new(opening)), &no_files);
+    let effects = play.app.update(Msg::Ready(vec![]), &no_files);
+    assert_eq!(
+        effects,
+        [Effect::Send(Op::Mute {
+            seat: seat("cursor")
+        })]
+    );
+    assert!(play.shows("gemini takes part from now on"));
+    // Not while members speak: their answers would be missed.
+    play.turn(1, "claude");
+    let effects = play.keys(b"/remove codex\r");
+    assert!(
+        !effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Seat(_)))
+    );
 }

@@ -368,7 +368,20 @@ fn an_answer_that_the_token_limit_cut_is_marked_in_json() {
     let (_, out, _) = home.run(&["ask", "--json", "x"]);
     let value: serde_json::Value = serde_json::from_str(&out).expect("one object");
     assert_eq!(value["answers"][0]["cut"], true, "{out}");
+    assert_eq!(value["answers"][0]["finish"], "length", "{out}");
     assert!(value["answers"][1].get("cut").is_none(), "{out}");
+    // And at the end of its text wherever it is shown, once.
+    for args in [
+        &["ask", "x"][..],
+        &["ask", "--plain", "x"],
+        &["show"],
+        &["export"],
+    ] {
+        let (_, out, _) = home.run(args);
+        let mark = "A long answer that…[cut at the token limit]";
+        assert_eq!(out.matches(mark).count(), 1, "{args:?}: {out}");
+        assert_eq!(out.matches("cut at").count(), 1, "{args:?}: {out}");
+    }
 }
 
 #[test]

@@ -723,3 +723,98 @@ fn what_another_kd_does_in_the_thread_is_seen_and_its_members_are_not_asked_twic
     );
     assert_eq!(whole(&home.threads()[0]).len(), 5);
 }
+
+/// Members are added to a thread and removed from it, from the next message on, and the choice is kept.
+#[test]
+fn members_come_and_go() {
+    let says = |text: &str| json!({"runs": [[{"text": text}], [{"text": text}], [{"text": text}]]});
+    let home = Home::scripted(&[
+        ("ann", says("I am ann.")),
+        ("bob", says("I am bob.")),
+        ("cyd", says("I am cyd.")),
+    ]);
+    let chat = |args: &[&str], input: &str| Said::fed(home.kd(&[&["chat"], args].concat()), input);
+    let said = chat(&["--new", "-m", "ann"], "/auto 0\nOne?\n");
+    assert!(
+        said.out.contains("I am ann.") && !said.out.contains("I am bob."),
+        "{}",
+        said.out
+    );
+    // The settings name others: the thread keeps its own, and says so.
+    let said = chat(&[], "/auto 0\nTwo?\n");
+    assert!(
+        said.out
+            .contains("the members of this thread are ann; your settings name ann, bob, cyd"),
+        "{}",
+        said.out
+    );
+    assert!(!said.out.contains("I am bob."), "{}", said.out);
+    let said = chat(&[], "/add bob\n/auto 0\nThree?\n");
+    assert!(
+        said.out.contains("bob takes part from now on"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.contains("I am bob.") && said.out.contains("I am ann."),
+        "{}",
+        said.out
+    );
+    for (line, told) in [
+        ("/add bob", "bob is a member already"),
+        ("/add nobody", "nobody"),
+        ("/remove cyd", "cyd is no member of this thread"),
+    ] {
+        let said = chat(&[], &format!("{line}\n"));
+        assert!(said.out.contains(told), "{line}: {}", said.out);
+    }
+    // Also where the members were named for the chat.
+    let said = chat(&["-m", "ann,bob"], "/remove ann\n/auto 0\nFour?\n");
+    assert!(
+        said.out.contains("ann takes part no longer"),
+        "{}",
+        said.out
+    );
+    let after = said.out.split("takes part no longer").nth(1).expect("more");
+    let after = after.split("Four?").last().expect("more");
+    assert!(
+        after.contains("I am bob.") && !after.contains("ann | I am ann."),
+        "{}",
+        said.out
+    );
+    assert!(
+        chat(&[], "/remove bob\n")
+            .out
+            .contains("bob is the only member")
+    );
+    let shown = home.run(&["show", "--json"]).json();
+    assert_eq!(shown["members"], json!(["bob"]), "{shown}");
+}
+
+#[test]
+fn a_program_can_drive_a_chat() {
+    let script = json!({"runs": [[{"text": "Tabs."}], [{"text": "Spaces."}]]});
+    let home = Home::scripted(&[("ann", script)]);
+    let input = "/auto 0\n{\"say\": \"Tabs or\\nspaces?\"}\n/mute nobody\n{\"shout\": 1}\n{\"say\": \"/quit\"}\n";
+    let said = Said::fed(home.kd(&["chat", "--jsonl", "--new"]), input);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let lines: Vec<Value> = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(lines[0]["event"], "thread_opened", "{}", lines[0]);
+    assert_eq!(lines[0]["members"], json!(["ann"]));
+    let messages = support::announced(said.out.as_bytes());
+    let bodies: Vec<&str> = messages.iter().map(|message| &*message.body).collect();
+    // What is said is no command, and has any number of lines.
+    assert_eq!(bodies, ["Tabs or\nspaces?", "Tabs.", "/quit", "Spaces."]);
+    assert!(said.err.contains("not understood"), "{}", said.err);
+    assert!(
+        lines.iter().any(|line| line["event"] == "op_refused"),
+        "{}",
+        said.out
+    );
+    let thread = lines[0]["thread"].as_str().expect("an id");
+    assert!(home.threads()[0].ends_with(thread), "{thread}");
+}

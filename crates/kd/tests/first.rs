@@ -490,3 +490,18 @@ fn a_check_of_the_settings_names_who_cannot_answer() {
     assert!(said.err.contains("ANTHROPIC_API_KEY"), "{}", said.err);
     assert!(!said.err.contains("bob cannot answer"), "{}", said.err);
 }
+
+/// When a deliberation is over, no stage of it looks as if it still ran.
+#[test]
+fn the_stages_of_a_deliberation_end_with_it() {
+    let says = json!({"runs": [["echo"]]});
+    let home = Home::scripted(&[("ann", says.clone()), ("bob", says)]);
+    let run = Terminal::open(
+        &home,
+        &["deliberate", "-m", "ann,bob", "Is it so? yes or no"],
+        &[],
+    );
+    let (_, shown) = run.end();
+    assert!(shown.contains("✓ opinions"), "{shown}");
+    assert!(!shown.contains('▸'), "{shown}");
+}

@@ -332,9 +332,9 @@ impl App {
     pub(super) fn fold_thinking(&mut self) {
         self.unfolded = !self.unfolded;
         self.tell(if self.unfolded {
-            "thinking and long messages are shown"
+            "shown in full"
         } else {
-            "thinking and long messages are folded"
+            "folded"
         });
     }
 }

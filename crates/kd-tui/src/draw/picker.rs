@@ -54,8 +54,13 @@ pub(super) fn picker(picker: &Picker, look: &Look, pen: &mut Pen<'_>) -> Option<
             None => line.push(Span::new(style, "a new thread")),
             Some(row) => {
                 line.extend(thread(row, style, area.width, look));
-                if picker.is_present(row) {
-                    line.insert(2, Span::new(Style::new().bold(), " open"));
+                if picker.has_present() {
+                    let mark = if picker.is_present(row) {
+                        " open"
+                    } else {
+                        "     "
+                    };
+                    line.insert(2, Span::new(Style::new().bold(), mark));
                 }
             }
         }

@@ -109,6 +109,9 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 /// Wraps one line of prose between its words, never inside one: a path or an address longer than a line stays whole, so
 /// that it can be copied. So does code in backticks, where it fits on a line. Later lines are indented by `hang`.
 pub fn fold(text: &str, columns: usize, hang: usize) -> Vec<String> {
+    if width(text) <= columns {
+        return vec![text.to_owned()];
+    }
     let indent = text.len() - text.trim_start().len();
     let mut lines = Vec::new();
     let mut line = text[..indent].to_owned();

@@ -13,6 +13,7 @@ Examples:
   kd chat a94d                 continue the thread council-a94d…
   kd chat --plain              plain lines, for screen readers and slow connections
   printf 'hi\\n/quit\\n' | kd chat
+  kd chat --jsonl              events as JSON, for a program that drives the chat
 
 In the chat: /help lists the commands, @NAME asks one member, @all asks all and lets them discuss.
 Esc (with --plain: Ctrl+C) stops the running turns; Ctrl+C twice quits.
@@ -55,6 +56,9 @@ pub(crate) struct Chat {
     /// Print plain lines, each with its speaker; also set by ACCESSIBLE=1 or TERM=dumb
     #[arg(long, help_heading = "Output")]
     pub(crate) plain: bool,
+    /// Print every event as one line of JSON, for programs; lines of input are messages, commands, or {"say": "…"}
+    #[arg(long, conflicts_with = "plain", help_heading = "Output")]
+    pub(crate) jsonl: bool,
 }
 
 impl Chat {

@@ -8,15 +8,18 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::plain::{ready, same_words};
-use super::words;
+use super::{json, words};
 use crate::render::clean;
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::width;
 use kd_app::Update;
-use kd_core::event::Outcome;
+use kd_core::event::{FORMAT, Outcome};
 use kd_core::names::KING;
 use kd_core::view::{State, View};
-use kd_core::{Delta, Event, FailureKind, Message, Record, SeatName, Status, TurnId};
+use kd_core::{
+    Delta, Event, FailureKind, Message, Record, Roster, SeatName, Status, ThreadId, Timestamp,
+    TurnId,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
@@ -42,6 +45,8 @@ pub(crate) struct ChatLines {
     wished: bool,
     /// Whether answers to a sent message are still expected.
     awaited: bool,
+    /// For programs: events are written as JSON, and lines of the program to stderr. The thread and its members.
+    json: Option<(ThreadId, Vec<SeatName>)>,
 }
 
 /// The reason why a message waits.
@@ -63,7 +68,15 @@ impl ChatLines {
             open: false,
             wished: false,
             awaited: false,
+            json: None,
         }
+    }
+
+    /// Returns this output, for programs: one line of JSON for each event.
+    pub(crate) fn as_json(mut self, thread: ThreadId, roster: &Roster) -> Self {
+        let members = roster.members().iter().map(|member| member.name.clone());
+        self.json = Some((thread, members.collect()));
+        self
     }
 
     /// Notes that the user sent a message.
@@ -98,6 +111,28 @@ impl ChatLines {
 
     /// Writes the introduction: the thread and its messages.
     pub(crate) fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if let Some((thread, members)) = &self.json {
+            let messages = self
+                .view
+                .panels
+                .iter()
+                .filter_map(|panel| panel.content.message());
+            let opened = Record {
+                v: FORMAT,
+                seq: self.view.seq,
+                ts: Timestamp::now(),
+                thread: thread.clone(),
+                event: Event::ThreadOpened {
+                    members: members.clone(),
+                    messages: messages
+                        .map(|message| message.seq)
+                        .max()
+                        .unwrap_or_default(),
+                },
+            };
+            writeln!(out, "{}", json::text(&opened, false)?)?;
+            return out.flush();
+        }
         let messages: Vec<Message> = self
             .view
             .panels
@@ -120,6 +155,12 @@ impl ChatLines {
 
     /// Writes a line of the program.
     pub(crate) fn kd(&self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        if self.json.is_some() {
+            for line in clean::text(text).lines() {
+                writeln!(crate::out::stderr(), "kd: {line}")?;
+            }
+            return Ok(());
+        }
         for line in clean::text(text).lines() {
             writeln!(out, "kd: {line}")?;
         }
@@ -129,6 +170,10 @@ impl ChatLines {
     /// Handles an update.
     pub(crate) fn hear(&mut self, update: &Update, out: &mut dyn Write) -> io::Result<()> {
         match update {
+            Update::Record(record) if self.json.is_some() => {
+                self.record(record, &mut io::sink())?;
+                writeln!(out, "{}", json::text(record.as_ref(), false)?)?;
+            }
             Update::Record(record) => self.record(record, out)?,
             Update::Lagged(view) => {
                 self.view.clone_from(view);

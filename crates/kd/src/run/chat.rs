@@ -32,6 +32,13 @@ struct Room<'a> {
     told: bool,
 }
 
+/// A message of a program that drives the chat: it may have several lines, and is no command.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    say: String,
+}
+
 /// The next thread or screen.
 enum Next {
     /// An existing thread.
@@ -47,7 +54,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     if !named && args.id.is_none() && !args.again {
         choice::ask(here)?;
     }
-    if !args.plain && here.can_repaint() && io::stdin().is_terminal() {
+    if !args.plain && !args.jsonl && here.can_repaint() && io::stdin().is_terminal() {
         return screen::run(args, here);
     }
     let (chat, created) = screen::open(args, here)?;
@@ -89,7 +96,7 @@ impl Room<'_> {
             return Ok(Next::Thread(place));
         }
         let recent = self.chat.recent(OFFERED)?;
-        if recent.is_empty() || !self.keyboard.is_terminal {
+        if recent.is_empty() || !self.keyboard.is_terminal || self.args.jsonl {
             return Ok(Next::New);
         }
         say("there is no current thread; the recent ones are:");
@@ -146,6 +153,9 @@ impl Room<'_> {
         let mut updates = take(follow);
         let echo = !self.keyboard.is_terminal;
         let mut face = ChatLines::new(self.here.out_styles(), view, echo);
+        if self.args.jsonl {
+            face = face.as_json(session.thread().clone(), roster);
+        }
         let mut stay = Stay {
             next: None,
             ending: false,
@@ -244,11 +254,27 @@ impl Room<'_> {
         face: &mut ChatLines,
         stay: &mut Stay,
     ) -> Result<(), Error> {
-        let (line, masked) = self.chat.secrets().mask(line);
+        let said = match line.trim_start().starts_with('{') && self.args.jsonl {
+            true => match serde_json::from_str::<Said>(line) {
+                Ok(said) => Some(said.say),
+                Err(error) => {
+                    let why = format!("not understood: {error}; write {{\"say\": \"…\"}}");
+                    stay.show(|out| face.kd(&why, out));
+                    return Ok(());
+                }
+            },
+            false => None,
+        };
+        let is_said = said.is_some();
+        let (line, masked) = self.chat.secrets().mask(said.as_deref().unwrap_or(line));
         if let Some(text) = masked.line() {
             stay.show(|out| face.kd(&text, out));
         }
-        let slash = match slash::read(&line) {
+        let read = match is_said {
+            true => Line::Say(line.trim().to_owned()),
+            false => slash::read(&line),
+        };
+        let slash = match read {
             Line::Say(body) if body.is_empty() => return Ok(()),
             Line::Say(_) if stay.ending => {
                 stay.show(|out| {

@@ -96,7 +96,9 @@ impl Deliberating {
                 .iter()
                 .filter(|s| s.state == SeatState::Replied)
                 .count();
-            let mark = if last {
+            // When all is over, no stage is open.
+            let is_open = last && now.is_some();
+            let mark = if is_open {
                 styles.glyph("▸", ">")
             } else {
                 styles.glyph("✓", "+")
@@ -104,7 +106,9 @@ impl Deliberating {
             let line = format!("{mark} {}  {done}/{}", stage.heading(), stage.seats.len());
             lines.push(clip(&line, width));
             if last {
-                for seat in &stage.seats {
+                let ended = |state| matches!(state, SeatState::Failed | SeatState::Cut);
+                let told = stage.seats.iter().filter(|s| is_open || ended(s.state));
+                for seat in told {
                     let turn = seat.turn.and_then(|t| view.turn(t));
                     let doing = match seat.state {
                         SeatState::Asked => {
