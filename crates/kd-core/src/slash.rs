@@ -579,7 +579,7 @@ mod tests {
             // Arguments that the command must accept, and arguments that it must refuse; "" is no argument.
             let (accepts, refuses): (&[&str], &[&str]) = match command.takes {
                 Takes::Nothing => (&[""], &["ada"]),
-                Takes::Member => (&["ada", "@ada"], &["", "a/b", "king"]),
+                Takes::Member | Takes::Agent => (&["ada", "@ada"], &["", "a/b", "king"]),
                 Takes::MaybeMember => (&["", "ada", "@ada"], &["a/b", "king"]),
                 Takes::MaybeNumber => (&["", "2"], &["-1", "many"]),
                 Takes::MaybePart => (&["", "code", "all", "ada"], &["a/b"]),

@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(offered("/m")[..4], ["/mute", "/mark", "/mode", "/members"]);
         assert_eq!(offered("/mde")[0], "/mode");
         assert_eq!(offered("/ex")[0], "/export");
-        assert_eq!(offered("/mute co"), ["codex"]);
+        assert_eq!(offered("/mute co"), ["codex", "cursor"]);
         assert_eq!(offered("/mute cr"), ["cursor"]);
         assert_eq!(offered("/mode mn"), ["manual"]);
         assert_eq!(offered("/copy c"), ["claude", "codex", "cursor", "code"]);
