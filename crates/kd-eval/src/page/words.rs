@@ -3,6 +3,9 @@
 use super::{Gain, Measured, Row, Study};
 use crate::replay::Public;
 
+/// The title of the page.
+pub const TITLE: &str = "Do councils beat their best member?";
+
 /// A part of the page. In [`Block::Text`] and [`Block::List`] parts between backquotes are code.
 pub(super) enum Block {
     Title(String),
@@ -18,7 +21,7 @@ pub(super) enum Block {
 pub(super) fn blocks(study: &Study) -> Vec<Block> {
     let draw = study.draw;
     let mut out = vec![
-        Block::Title("Do councils beat their best member?".into()),
+        Block::Title(TITLE.into()),
         Block::Text(format!(
             "{} random councils of {} models from each of {}, compared with single models on the same questions. \
              The models' answers were recorded before; no model was asked for this page.",

@@ -5,7 +5,7 @@ use super::written;
 use crate::args::eval::{Eval, Format};
 use crate::error::Error;
 use kd_app::{Env, outfile};
-use kd_eval::page::{Draw, Set, html, markdown, study};
+use kd_eval::page::{Draw, Set, TITLE, markdown, study};
 use kd_eval::replay::{Public, Table};
 use std::io::Write;
 
@@ -53,7 +53,7 @@ pub(super) fn write(args: &Eval, councils: u32, env: &Env) -> Result<(), Error> 
         Some(Format::Eee) => {
             return written::files(&kd_records::study(&found, written::now()), args, env);
         }
-        Some(Format::Html) => html(&found),
+        Some(Format::Html) => kd_page::sheet(TITLE, &markdown(&found)),
         _ => markdown(&found),
     };
     match &args.output {
