@@ -15,6 +15,10 @@ pub struct Member {
     pub backend: String,
     /// The model, if the backend has several.
     pub model: Option<String>,
+    /// The name of its model in marks, if settings of its provider decide it: `model@provider-3f1c90ab` where they give an
+    /// address, of which the name has a fingerprint. The same model at another address is another member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served_as: Option<String>,
     /// Its role in a word or two, for display.
     pub role: Option<String>,
     /// Its persona, added after the shared rules.
@@ -39,6 +43,7 @@ impl Member {
             name,
             backend: backend.into(),
             model: None,
+            served_as: None,
             role: None,
             persona: String::new(),
             sampling: Sampling::default(),

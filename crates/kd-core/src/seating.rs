@@ -7,6 +7,7 @@ use crate::names::look_alike;
 use crate::request::{Deadlines, Sampling};
 use crate::roles::{self, BUILT_IN_COUNCIL, CHAIR, Role};
 use crate::roster::{Launch, Member, Roster};
+use sha2::{Digest, Sha256};
 use std::time::Duration;
 
 /// The backend that needs no setup: the built-in model.
@@ -197,8 +198,10 @@ fn from_agent(
     } else {
         agent.prompt.clone()
     };
+    let model = wishes.model.clone().or_else(|| agent.model.clone());
     Member {
-        model: wishes.model.clone().or_else(|| agent.model.clone()),
+        served_as: served_as(config, &agent.backend, model.as_deref()),
+        model,
         role: agent.role.clone(),
         persona,
         sampling: Sampling {
@@ -220,6 +223,21 @@ fn from_agent(
             .unwrap_or(config.council.writable),
         ..Member::new(name, agent.backend.clone())
     }
+}
+
+/// Returns the name of a model in marks, if settings of its provider decide it.
+fn served_as(config: &Config, backend: &str, model: Option<&str>) -> Option<String> {
+    let provider = config.providers.get(backend)?;
+    let Some(address) = &provider.base_url else {
+        return provider.model.clone().filter(|_| model.is_none());
+    };
+    let model = model.or(provider.model.as_deref());
+    let digest = Sha256::digest(address.trim_end_matches('/').to_ascii_lowercase());
+    let digits: String = digest[..4]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    Some(format!("{}@{backend}-{digits}", model.unwrap_or(backend)))
 }
 
 fn from_role(
@@ -338,6 +356,49 @@ mod tests {
         assert!(seat(&chosen, &SeatRequest::default()).unwrap().built_in);
         chosen.council.members.pop();
         assert!(!seat(&chosen, &SeatRequest::default()).unwrap().built_in);
+    }
+
+    #[test]
+    fn the_same_model_at_another_address_is_another_member() {
+        use crate::config::ProviderConfig;
+        use crate::deliberation::model_of;
+        let seated_as = |model: Option<&str>, address: Option<&str>, default: Option<&str>| {
+            let mut config = with_agents(&["a"]);
+            config.agents.get_mut("a").unwrap().model = model.map(str::to_owned);
+            let provider = ProviderConfig {
+                base_url: address.map(str::to_owned),
+                model: default.map(str::to_owned),
+                ..ProviderConfig::default()
+            };
+            config.providers.insert("openai".into(), provider);
+            let seated = seat(&config, &SeatRequest::default()).unwrap();
+            model_of(&seated.roster.members()[0]).to_owned()
+        };
+        let (near, far) = (
+            Some("http://localhost:1/v1"),
+            Some("https://far.example/v1"),
+        );
+        assert_eq!(seated_as(Some("m"), None, None), "m");
+        assert_eq!(seated_as(None, None, Some("m")), "m");
+        assert_eq!(seated_as(None, None, None), "openai");
+        let names = [
+            seated_as(Some("m"), near, None),
+            seated_as(Some("m"), far, None),
+            seated_as(Some("other"), far, None),
+        ];
+        assert!(names[0].starts_with("m@openai-"), "{names:?}");
+        assert!(
+            !names[1].contains("far"),
+            "the address is not told: {names:?}"
+        );
+        assert!(names[0] != names[1] && names[1] != names[2], "{names:?}");
+        assert_eq!(seated_as(None, far, Some("m")), names[1]);
+        assert_eq!(
+            seated_as(Some("m"), Some("https://FAR.example/v1/"), None),
+            names[1]
+        );
+        // Its marks elsewhere still count as those of another version.
+        assert_eq!(kd_eval::marks::family(&names[1]), "m");
     }
 
     #[test]

@@ -5,9 +5,11 @@ use super::report::Report;
 use crate::Timestamp;
 use kd_eval::marks::{By, Mark, Member, VERSION};
 
-/// Returns the model of a member as used in marks: the backend, if it serves only one model.
+/// Returns the model of a member as used in marks: with its provider if that has an address of its own; the backend, if it
+/// serves only one model.
 pub fn model_of(member: &crate::Member) -> &str {
-    member.model.as_deref().unwrap_or(&member.backend)
+    let model = member.served_as.as_deref().or(member.model.as_deref());
+    model.unwrap_or(&member.backend)
 }
 
 /// Returns the last verdict of a thread, with a credit of 0 until the user marks it. `None` without a verdict, or

@@ -325,6 +325,7 @@ impl Forum<'_> {
             name: persona.name.clone(),
             backend: persona.backend.clone(),
             model: persona.model.clone(),
+            served_as: None,
             role: None,
             persona: persona.system_prompt.clone(),
             sampling: Sampling {
