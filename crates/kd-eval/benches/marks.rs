@@ -39,6 +39,8 @@ impl Dice {
 
 fn mark(at: usize, group: usize, dice: &mut Dice) -> Mark {
     let backing = 2 + dice.below(4) as usize;
+    // More support means more often right.
+    let is_right = dice.below(100) < 50 + 10 * backing as u64;
     let member = |seat: usize| Member {
         name: format!("member-{seat}"),
         model: format!("vendor/model-{}-2026010{}", seat, group / 4),
@@ -60,10 +62,11 @@ fn mark(at: usize, group: usize, dice: &mut Dice) -> Mark {
         kind: ["number", "choice", "yes-no", "text"][group % 4].into(),
         protocol: "council".into(),
         members: (0..MEMBERS).map(member).collect(),
+        unasked: Vec::new(),
         winner: Some("391".into()),
-        // More support means more often right.
-        credit: f64::from(u8::from(dice.below(100) < 50 + 10 * backing as u64)),
-        answer: None,
+        credit: f64::from(u8::from(is_right)),
+        // Without it wrong verdicts teach `certain-enough` nothing. The last member dissents mostly.
+        answer: Some(if is_right { "391" } else { "384" }.into()),
         calls: 5,
         usd: 0.01,
     }

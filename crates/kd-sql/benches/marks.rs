@@ -45,6 +45,7 @@ fn mark(at: usize, groups: usize) -> Mark {
         kind: ["number", "choice", "yes-no", "exact"][group % 4].into(),
         protocol: "vote".into(),
         members: (0..MEMBERS).map(member).collect(),
+        unasked: Vec::new(),
         winner: Some("391".into()),
         credit: f64::from(u8::from(is_right)),
         // Without it wrong verdicts teach `certain-enough` nothing.
@@ -77,8 +78,13 @@ fn main() {
             let evidence = like(&dirs, &verdict).unwrap();
             standing(black_box(&evidence), &verdict, None).marks > 0
         };
-        let mut tries: [Try<'_>; 5] = [
+        let mut tries: [Try<'_>; 7] = [
             ("all marks", Box::new(|| read(&dirs).unwrap().is_empty())),
+            ("opening", Box::new(|| Marks::open(&dirs).is_err())),
+            (
+                "reading a kind",
+                Box::new(|| of_kind(&dirs, &verdict.kind).unwrap().is_empty()),
+            ),
             ("auto", Box::new(|| learn().strengths.is_empty())),
             (
                 "certain-enough",

@@ -7,7 +7,7 @@ use kd_core::Timestamp;
 use kd_eval::marks::{By, Mark, Member};
 
 /// The version of this form.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
 
 /// Writes a mark.
 pub(crate) fn write(mark: &Mark) -> Vec<u8> {
@@ -37,6 +37,10 @@ pub(crate) fn write(mark: &Mark) -> Vec<u8> {
         out.push(u8::from(member.backs));
         out.push(u8::from(member.confidence.is_some()));
         out.extend(member.confidence.unwrap_or_default().to_le_bytes());
+    }
+    out.extend((mark.unasked.len() as u32).to_le_bytes());
+    for model in &mark.unasked {
+        text(&mut out, model);
     }
     out
 }
@@ -87,6 +91,9 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Mark> {
             },
         });
     }
+    let count = u32::from_le_bytes(rest.take()?) as usize;
+    let unasked: Option<Vec<String>> = (0..count).map(|_| rest.text()).collect();
+    let unasked = unasked?;
     rest.0.is_empty().then_some(Mark {
         v,
         project,
@@ -97,6 +104,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Mark> {
         kind,
         protocol,
         members,
+        unasked,
         winner,
         credit,
         answer,
@@ -160,6 +168,7 @@ mod tests {
                 member(None, None),
                 member(Some(""), None),
             ],
+            unasked: Vec::new(),
             winner: Some("391".into()),
             credit: 0.7,
             answer: None,

@@ -132,6 +132,7 @@ fn planted() -> Planted {
         kind: "exact".into(),
         protocol: "vote".into(),
         members: Vec::new(),
+        unasked: Vec::new(),
         winner: Some(key.into()),
         credit: 1.0,
         answer: None,

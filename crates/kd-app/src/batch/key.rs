@@ -409,6 +409,7 @@ mod tests {
             kind: "number".into(),
             protocol: "vote".into(),
             members: Vec::new(),
+            unasked: Vec::new(),
             winner: Some("7".into()),
             credit: 1.0,
             answer: None,

@@ -35,6 +35,9 @@ pub struct Report {
     pub stopped_early: Vec<SeatName>,
     /// Which members were not asked because the answers were certain enough, in words, by pass.
     pub enough: Vec<String>,
+    /// The members that the last of these names. Not in JSON: they are in `enough`.
+    #[serde(skip)]
+    pub spared: Vec<SeatName>,
     /// The question to the user, and the member that worded it.
     pub asks_back: Option<(SeatName, String)>,
     /// Counts in order.
@@ -415,7 +418,10 @@ impl Report {
             Fact::KindSettled { answers, why } => {
                 self.settled = Some((answers.clone(), why.clone()));
             }
-            Fact::AskedEnough { .. } => self.enough.extend(enough_words(fact)),
+            Fact::AskedEnough { spared, .. } => {
+                self.enough.extend(enough_words(fact));
+                self.spared.clone_from(spared);
+            }
             Fact::AskedBack { question, by } => {
                 self.asks_back = Some((by.clone(), question.clone()));
             }

@@ -28,24 +28,26 @@ pub fn unmarked(report: &Report, project: &str) -> Option<Mark> {
         .map_or(&plan.answers, |(kind, _)| kind);
     let is_keyed = !matches!(answers, AnswerKind::Text | AnswerKind::Judged);
     let name = |at: usize| counted.candidates.get(at).cloned().filter(|_| is_keyed);
-    let members = plan.seats.iter().filter_map(|seat| {
-        let first = counted
-            .firsts
-            .iter()
-            .find(|first| first.seat == *seat.name())?;
-        // It was stopped, because its answer could change nothing: that tells nothing about it.
-        if first.candidate.is_none() && report.stopped_early.contains(seat.name()) {
-            return None;
+    let (mut members, mut unasked) = (Vec::new(), Vec::new());
+    for seat in &plan.seats {
+        let first = counted.firsts.iter().find(|f| f.seat == *seat.name());
+        let has_answer = first.is_some_and(|first| first.candidate.is_some());
+        // The others had decided, and that tells nothing about it.
+        let is_needless =
+            report.stopped_early.contains(seat.name()) || report.spared.contains(seat.name());
+        if is_needless && !has_answer {
+            unasked.push(model_of(&seat.member).to_owned());
+            continue;
         }
-        let member = &seat.member;
-        Some(Member {
-            name: member.name.to_string(),
-            model: model_of(member).to_owned(),
+        let Some(first) = first else { continue };
+        members.push(Member {
+            name: seat.member.name.to_string(),
+            model: model_of(&seat.member).to_owned(),
             key: first.candidate.and_then(name),
             backs: first.candidate == Some(winner),
             confidence: first.confidence,
-        })
-    });
+        });
+    }
     Some(Mark {
         v: VERSION,
         project: project.to_owned(),
@@ -55,7 +57,8 @@ pub fn unmarked(report: &Report, project: &str) -> Option<Mark> {
         by: By::User,
         kind: answers.name().to_owned(),
         protocol: plan.protocol.clone(),
-        members: members.collect(),
+        members,
+        unasked,
         winner: name(winner),
         credit: 0.0,
         answer: None,

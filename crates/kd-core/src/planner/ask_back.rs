@@ -31,6 +31,7 @@ pub(super) fn rule(plan: &Plan, brief: &Brief<'_>) -> AskBack {
             .to_owned(),
         protocol: plan.protocol.clone(),
         members: plan.at_the_table().into_iter().map(member).collect(),
+        unasked: Vec::new(),
         winner: None,
         credit: 0.0,
         answer: None,

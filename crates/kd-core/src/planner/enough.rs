@@ -142,6 +142,7 @@ mod tests {
                     confidence: None,
                 })
                 .collect(),
+            unasked: Vec::new(),
             winner: Some("7".into()),
             credit: 1.0,
             answer: Some(answer.into()),

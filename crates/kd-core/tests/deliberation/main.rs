@@ -5,6 +5,7 @@ mod families;
 mod faults;
 mod kinds;
 mod laboratory;
+mod marks;
 mod mixed;
 mod noted;
 mod passes;

@@ -24,6 +24,7 @@ fn mark(members: &[(&str, &str)]) -> Mark {
         kind: "number".into(),
         protocol: "vote".into(),
         members: members.iter().map(member).collect(),
+        unasked: Vec::new(),
         winner: Some("7".into()),
         credit: 1.0,
         answer: Some("7".into()),

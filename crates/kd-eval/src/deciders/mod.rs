@@ -304,6 +304,7 @@ pub fn gold_mark(message: u32, question: &Question, members: &[String]) -> Mark 
         kind: RECORDED.into(),
         protocol: "vote".into(),
         members: members.iter().zip(&question.answers).map(member).collect(),
+        unasked: Vec::new(),
         winner: winner.and_then(key).or_else(|| Some(NONE_RIGHT.into())),
         credit: f64::from(u8::from(winner.is_some() && winner == right)),
         answer: right.and_then(key).or_else(|| Some(NONE_RIGHT.into())),

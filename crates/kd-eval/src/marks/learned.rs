@@ -202,6 +202,7 @@ mod tests {
             kind: "number".into(),
             protocol: protocol.into(),
             members: members.iter().map(member).collect(),
+            unasked: Vec::new(),
             winner: Some("7".into()),
             credit,
             answer: None,

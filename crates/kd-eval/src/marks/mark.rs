@@ -25,8 +25,12 @@ pub struct Mark {
     pub kind: String,
     /// The protocol of the deliberation.
     pub protocol: String,
-    /// The members with a vote.
+    /// The members that were asked for a vote.
     pub members: Vec<Member>,
+    /// The models of the members that were not asked, or stopped, because the others had decided. They tell nothing about
+    /// these models, but the council is the same as when all are asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unasked: Vec<String>,
     /// The winning answer, in the form used for comparison; `None` for open text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<String>,
@@ -94,9 +98,12 @@ impl Mark {
             == (other.message, &other.thread, &other.project)
     }
 
-    /// Returns the names of its models, sorted: marks of the same models are comparable.
+    /// Returns the names of the models of its council, asked or not, sorted: marks of the same models are comparable.
     pub fn models(&self) -> Vec<&str> {
-        let mut models: Vec<&str> = self.members.iter().map(|m| m.model.as_str()).collect();
+        let asked = self.members.iter().map(|m| m.model.as_str());
+        let mut models: Vec<&str> = asked
+            .chain(self.unasked.iter().map(String::as_str))
+            .collect();
         models.sort_unstable();
         models
     }
@@ -119,12 +126,13 @@ impl Mark {
         let confidences = self.members.iter().filter_map(|member| member.confidence);
         let names = [&self.project, &self.thread, &self.kind, &self.protocol];
         let members = self.members.iter().flat_map(|m| [&m.name, &m.model]);
+        let members = members.chain(&self.unasked);
         let is_path = |name: &str| name.contains(['/', '\\']) || name.starts_with('.');
         [
             (self.at > now, "its time is in the future"),
             (self.message == 0, "messages are numbered from 1"),
             (
-                self.members.is_empty() || self.members.len() > MEMBERS_MAX,
+                self.members.is_empty() || self.members.len() + self.unasked.len() > MEMBERS_MAX,
                 "it must have from 1 to 1,000 members",
             ),
             (
@@ -191,6 +199,7 @@ mod tests {
                 backs: true,
                 confidence: Some(0.9),
             }],
+            unasked: Vec::new(),
             winner: None,
             credit: 1.0,
             answer: None,
@@ -199,7 +208,7 @@ mod tests {
         };
         assert_eq!(good.fault(now), None);
         type Change = fn(&mut Mark);
-        let changes: [(Change, &str); 15] = [
+        let changes: [(Change, &str); 17] = [
             (|m| m.at = "9000-01-01T00:00:00Z".parse().unwrap(), "future"),
             (|m| m.message = 0, "numbered"),
             (|m| m.members.clear(), "members"),
@@ -215,6 +224,8 @@ mod tests {
             (|m| m.thread = "a\u{1b}[2Jb".into(), "control"),
             (|m| m.kind = "k".repeat(100_000), "longer"),
             (|m| m.members[0].model.clear(), "empty"),
+            (|m| m.unasked = vec![String::new()], "empty"),
+            (|m| m.unasked = vec!["m".into(); 1000], "members"),
         ];
         for (change, why) in changes {
             let mut bad = good.clone();
@@ -253,6 +264,7 @@ mod tests {
                 member("c", "381", false),
                 member("d", "42", false),
             ],
+            unasked: Vec::new(),
             winner: Some("391".into()),
             credit,
             answer: answer.map(str::to_owned),

@@ -169,17 +169,15 @@ fn scored(mark: &Mark, weights: &BTreeMap<String, f64>) -> Option<f64> {
     Scorer::new(weights).score(mark)
 }
 
-/// Returns whether a mark is of these models. `members` are in council order, `models` are sorted.
-fn is_of_models(mark: &Mark, members: &[super::Member], models: &[&str]) -> bool {
-    if mark.members.len() != members.len() {
+/// Returns whether a mark is of the council of a verdict, whose `models` are sorted.
+fn is_of_models(mark: &Mark, verdict: &Mark, models: &[&str]) -> bool {
+    if mark.members.len() + mark.unasked.len() != models.len() {
         return false;
     }
-    let mut pairs = mark.members.iter().zip(members);
-    match pairs.position(|(one, other)| one.model != other.model) {
-        None => true,
-        // The members may be in another order.
-        Some(at) => models.contains(&mark.members[at].model.as_str()) && mark.models() == models,
-    }
+    // Mostly the same members were asked, in the same order.
+    let same = mark.unasked == verdict.unasked
+        && (mark.members.iter().map(|m| &m.model)).eq(verdict.members.iter().map(|m| &m.model));
+    same || mark.models() == models
 }
 
 /// Returns the promise that marks support for `verdict`, at [`LEVELS`] and at the share that the user requires, if any.
@@ -211,7 +209,7 @@ impl Basis {
         let is_like = |mark: &Mark| {
             mark.kind == verdict.kind
                 && mark.protocol == verdict.protocol
-                && is_of_models(mark, &verdict.members, &models)
+                && is_of_models(mark, verdict, &models)
         };
         // A verdict that is already marked must not influence its own promise.
         let (own, others): (Vec<&Mark>, Vec<&Mark>) =
@@ -530,6 +528,7 @@ mod tests {
             kind: "number".into(),
             protocol: "council".into(),
             members: (0..3).map(member).collect(),
+            unasked: Vec::new(),
             winner: Some("391".into()),
             credit: f64::from(u8::from(right)),
             answer: None,
@@ -669,6 +668,18 @@ mod tests {
             let standing = standing(&marks, &other, None);
             assert_eq!((standing.marks, standing.right()), (0, None), "{other:?}");
         }
+        // A council of which a member was not asked is the same one.
+        let mut early = here.clone();
+        let spared = early.members.pop().expect("a member");
+        early.unasked.push(spared.model);
+        assert_eq!(standing(&marks, &early, None).marks, 600);
+        let mut earlier = marks.clone();
+        for mark in &mut earlier {
+            let spared = mark.members.remove(0);
+            mark.unasked.push(spared.model);
+        }
+        assert_eq!(standing(&earlier, &here, None).marks, 600);
+        assert_eq!(standing(&earlier, &early, None).marks, 600);
         // Its own mark does not count.
         let own = standing(&marks, &marks[10], None);
         assert_eq!(own.marks, 599);

@@ -179,6 +179,7 @@ mod tests {
             kind: kind.into(),
             protocol: "council".into(),
             members: members.iter().map(member).collect(),
+            unasked: Vec::new(),
             winner: None,
             credit: 1.0,
             answer: None,

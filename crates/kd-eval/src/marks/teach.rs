@@ -78,6 +78,7 @@ mod tests {
             kind: kind.into(),
             protocol: "vote".into(),
             members: (0..3).map(member).collect(),
+            unasked: Vec::new(),
             winner: Some("1".into()),
             credit: f64::from(u8::from(right)),
             answer: None,

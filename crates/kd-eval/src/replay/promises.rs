@@ -307,6 +307,7 @@ pub(super) fn verdicts(replay: &Replay, seed: u64) -> Vec<Option<Mark>> {
                 kind: "recorded".into(),
                 protocol: "vote".into(),
                 members: members.map(member).collect(),
+                unasked: Vec::new(),
                 winner: question.keys.get(winner).cloned(),
                 credit: f64::from(u8::from(question.share_right(&[winner]) == 1.0)),
                 answer: None,

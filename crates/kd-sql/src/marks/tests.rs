@@ -18,6 +18,7 @@ fn mark(thread: &str, message: u32, credit: f64) -> Mark {
         kind: "number".into(),
         protocol: "council".into(),
         members: Vec::new(),
+        unasked: Vec::new(),
         winner: Some("MARKER-391".into()),
         credit,
         answer: None,
