@@ -351,6 +351,8 @@ RAISED = [
     ("providers.mine.requests_per_minute", 5, 100000, 2),
     ("providers.mine.attempts", 2, 20, 1),
     ("forum.max_tool_calls", 5, 1000, 2),
+    ("eval.share", 0.1, 1.0, 0.05),
+    ("eval.maxUsd", 1.0, 1000.0, 0.5),
     ("limits.usd", 1.0, 1000.0, 0.5),
     ("limits.usd_per_day", 1.0, 1000.0, 0.5),
     ("limits.calls", 10, 9000, 5),

@@ -58,6 +58,8 @@ pub mod scratch;
 mod seal;
 pub mod seating;
 pub mod secrets;
+#[cfg(feature = "forum")]
+pub mod share;
 pub mod spending;
 pub mod think;
 pub mod threads;

@@ -13,8 +13,10 @@ use crate::{Deliberate, seating};
 use kd_core::batch::{Estimate, Question as BatchQuestion, Row, Status};
 use kd_core::clean::clean_line;
 use kd_core::config;
+use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Seat, can_be_right, judge_by_value, model_of};
 use kd_core::planner;
+use kd_core::roles::Duty;
 use kd_core::seating::SeatRequest;
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
@@ -24,7 +26,7 @@ use kd_store::user_dirs::project_key;
 use kd_store::{Layout, Place, Thread};
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Maximum samples of the best member.
@@ -89,7 +91,7 @@ pub struct LiveRequest {
 }
 
 /// The member that is asked alone, and how it was chosen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Best {
     /// Its name.
     pub name: String,
@@ -122,6 +124,10 @@ pub struct Answered {
     spent: Spent,
     /// Whether the price of some member is unknown.
     is_unpriced: bool,
+    /// The agents that were asked.
+    agents: BTreeSet<String>,
+    /// How often each agent was sampled, over all threads; 0 if none was.
+    samples: u64,
 }
 
 /// What a way spent for a question, on average.
@@ -148,6 +154,64 @@ impl Answered {
             usd: (!self.is_unpriced).then(|| mean(self.spent.usd())),
             certainty: self.spent.certainty,
         }
+    }
+
+    /// The agents that were asked.
+    pub fn agents(&self) -> impl Iterator<Item = &String> {
+        self.agents.iter()
+    }
+
+    /// Returns how often its member was sampled for a question, on average.
+    pub fn mean_samples(&self) -> u64 {
+        (self.samples + self.threads / 2) / self.threads.max(1)
+    }
+
+    /// Adds the answer to a question.
+    pub(crate) fn add(&mut self, way: Way, known: &Known, judged: Result<Judged, String>) {
+        match judged {
+            Ok(judged) => {
+                self.is_unpriced |= judged.bill.is_unpriced;
+                self.judged.insert(known.id.clone(), judged.answer);
+                self.threads += 1;
+                self.spent += judged.bill.spent;
+                self.agents.extend(judged.agents);
+                self.samples += judged.samples;
+            }
+            Err(why) => {
+                let why = format!("{}: {why}", way.word());
+                self.faults.insert(known.id.clone(), why);
+            }
+        }
+    }
+}
+
+/// What a deliberation spent, and whether the price of some member is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Bill {
+    pub(crate) spent: Spent,
+    is_unpriced: bool,
+}
+
+impl Bill {
+    pub(crate) fn of(report: &Report) -> Self {
+        let has_price =
+            |seat: &Seat| seat.price.is_some() || config::keeps_budget(&seat.member.backend);
+        let plan = report.plan.as_ref();
+        Self {
+            spent: (report.verdict.as_ref()).map_or_else(|| report.spent(), |v| v.spent),
+            is_unpriced: plan.is_some_and(|plan| !plan.seats.iter().all(has_price)),
+        }
+    }
+
+    /// Returns it as the cost of one question.
+    pub(crate) fn cost(self) -> Cost {
+        let answered = Answered {
+            threads: 1,
+            spent: self.spent,
+            is_unpriced: self.is_unpriced,
+            ..Answered::default()
+        };
+        answered.cost()
     }
 }
 
@@ -198,6 +262,11 @@ impl Kingdom {
                 "correct `gold`, or set the kind of all questions: `kd config set deliberation.answer KIND`; nothing was asked",
             ));
         }
+        self.ways(request, known)
+    }
+
+    /// Prepares the ways to ask these questions.
+    pub(crate) fn ways(&self, request: LiveRequest, known: Vec<Known>) -> Result<Live, UserError> {
         let members = self.members(&request)?;
         let best = self.best(&request, &members)?;
         let alone = |protocol: &'static str| {
@@ -428,126 +497,146 @@ impl Live {
             return Ok(Answered::default());
         };
         let layout = kingdom.env().layout()?;
-        let places: BTreeMap<String, Place> = (layout.batch_threads()?.into_iter())
-            .map(|place| (place.id.0.clone(), place))
-            .collect();
+        let places = places(layout.batch_threads()?);
         let mut rows: BTreeMap<String, Row> = BTreeMap::new();
         if let Some(batches) = of(kingdom.env())? {
-            batches.results(batch, |line| {
-                if let Ok(row) = serde_json::from_str::<Row>(line) {
-                    rows.insert(row.id.clone(), row);
-                }
-                Ok::<_, UserError>(())
-            })?;
+            read_rows(&batches, batch, &mut rows)?;
         }
         let mut found = Answered {
             batch: batch.to_owned(),
             ..Answered::default()
         };
         for known in &self.known {
-            match judged(known, rows.get(&known.id), (&layout, &places)) {
-                Ok((answer, spent, is_unpriced)) => {
-                    found.is_unpriced |= is_unpriced;
-                    found.judged.insert(known.id.clone(), answer);
-                    found.threads += 1;
-                    found.spent += spent;
-                }
-                Err(why) => {
-                    let why = format!("{}: {why}", way.word());
-                    found.faults.insert(known.id.clone(), why);
-                }
-            }
+            let thread = rows.get(&known.id).and_then(thread_of);
+            found.add(way, known, judged(known, thread, (&layout, &places)));
         }
         Ok(found)
     }
-
-    /// Returns the answers as columns, one for each way, and the questions left out because some way cannot be judged.
-    pub fn columns(&self, ways: &[(Way, Answered)]) -> (Replay, Vec<(String, String)>) {
-        let mut replay = Replay {
-            members: ways.iter().map(|(way, _)| way.word().to_owned()).collect(),
-            named: true,
-            ..Replay::default()
-        };
-        let mut left_out = Vec::new();
-        for known in &self.known {
-            let faults = ways.iter().find_map(|(_, one)| one.faults.get(&known.id));
-            if let Some(why) = faults {
-                left_out.push((known.id.clone(), why.clone()));
-                continue;
-            }
-            let mut question = Question {
-                id: known.id.clone(),
-                ..Question::default()
-            };
-            for (_, one) in ways {
-                let answer = one.judged.get(&known.id).and_then(|(key, right)| {
-                    let key = key.clone()?;
-                    let at = question.keys.iter().position(|k| *k == key);
-                    Some(at.unwrap_or_else(|| {
-                        question.keys.push(key);
-                        question.right.push(*right);
-                        question.keys.len() - 1
-                    }))
-                });
-                question.answers.push(answer);
-            }
-            replay.questions.push(question);
-        }
-        (replay, left_out)
-    }
 }
 
-/// The answer of a thread, what it spent, and whether the price of some member is unknown.
-type Judged = ((Option<String>, bool), Spent, bool);
+/// Returns threads by their id.
+pub(crate) fn places(found: Vec<Place>) -> BTreeMap<String, Place> {
+    let named = found.into_iter().map(|place| (place.id.0.clone(), place));
+    named.collect()
+}
 
-/// Judges the answer to a question.
-fn judged(
+/// Reads the rows of a batch, by question.
+pub(crate) fn read_rows(
+    batches: &kd_sql::batch::Batches,
+    batch: &str,
+    rows: &mut BTreeMap<String, Row>,
+) -> Result<(), UserError> {
+    batches.results(batch, |line| {
+        if let Ok(row) = serde_json::from_str::<Row>(line) {
+            rows.insert(row.id.clone(), row);
+        }
+        Ok::<_, UserError>(())
+    })
+}
+
+/// Returns the thread of a row that has an answer.
+pub(crate) fn thread_of(row: &Row) -> Option<&str> {
+    let row = (row.status == Status::Answered).then_some(row)?;
+    row.thread.as_deref()
+}
+
+/// Returns the answers as columns, one for each way, and the questions left out because some way cannot be judged.
+pub fn columns(known: &[Known], ways: &[(Way, Answered)]) -> (Replay, Vec<(String, String)>) {
+    let mut replay = Replay {
+        members: ways.iter().map(|(way, _)| way.word().to_owned()).collect(),
+        named: true,
+        ..Replay::default()
+    };
+    let mut left_out = Vec::new();
+    for known in known {
+        let faults = ways.iter().find_map(|(_, one)| one.faults.get(&known.id));
+        if let Some(why) = faults {
+            left_out.push((known.id.clone(), why.clone()));
+            continue;
+        }
+        let mut question = Question {
+            id: known.id.clone(),
+            ..Question::default()
+        };
+        for (_, one) in ways {
+            let answer = one.judged.get(&known.id).and_then(|(key, right)| {
+                let key = key.clone()?;
+                let at = question.keys.iter().position(|k| *k == key);
+                Some(at.unwrap_or_else(|| {
+                    question.keys.push(key);
+                    question.right.push(*right);
+                    question.keys.len() - 1
+                }))
+            });
+            question.answers.push(answer);
+        }
+        replay.questions.push(question);
+    }
+    (replay, left_out)
+}
+
+/// How a thread answered a question.
+pub(crate) struct Judged {
+    /// The answer in the form used for comparison (`None` without a decision), and whether it is right.
+    answer: (Option<String>, bool),
+    bill: Bill,
+    agents: BTreeSet<String>,
+    samples: u64,
+}
+
+/// Judges the answer to a question in a thread.
+pub(crate) fn judged(
     known: &Known,
-    row: Option<&Row>,
+    thread: Option<&str>,
     (layout, places): (&Layout, &BTreeMap<String, Place>),
 ) -> Result<Judged, String> {
-    let row = row.filter(|row| row.status == Status::Answered);
-    let id = row
-        .and_then(|row| row.thread.as_ref())
-        .ok_or("it was not answered")?;
+    let id = thread.ok_or("it was not answered")?;
     let place = places.get(id).ok_or("its thread was forgotten")?;
     let thread = Thread::open(place).map_err(|why| why.to_string())?;
     let report = match records(&thread).map_err(|why| why.as_line())? {
         Some(records) => View::of(&records).report,
         None => return Err("its thread has no deliberation".to_owned()),
     };
-    let spent = report
-        .verdict
-        .as_ref()
-        .map_or_else(|| report.spent(), |v| v.spent);
-    let has_price =
-        |seat: &Seat| seat.price.is_some() || config::keeps_budget(&seat.member.backend);
-    let plan = report.plan.as_ref();
-    let is_unpriced = plan.is_some_and(|plan| !plan.seats.iter().all(has_price));
+    let plan = report.plan.as_deref();
+    let voters = plan.map_or(&[][..], |plan| &plan.seats);
+    let voters = voters.iter().filter(|seat| seat.has(Duty::Opine));
+    let mut found = Judged {
+        answer: (None, false),
+        bill: Bill::of(&report),
+        agents: voters.map(|seat| seat.agent.clone()).collect(),
+        samples: plan.map_or(0, |plan| u64::from(plan.samples)),
+    };
     // Who decides nothing is not right.
     let Some((mut mark, report)) = verdict(layout, &thread).map_err(|why| why.as_line())? else {
-        return Ok(((None, false), spent, is_unpriced));
+        return Ok(found);
     };
     judge_by_value(&mut mark, &known.gold, &report).map_err(|why| match mark.winner {
         None => "an open answer cannot be compared".to_owned(),
         Some(_) => clean_line(&why.to_string(), 4 * NAME_CHARS),
     })?;
-    Ok(((mark.winner.clone(), mark.is_right()), spent, is_unpriced))
+    found.answer = (mark.winner.clone(), mark.is_right());
+    Ok(found)
 }
 
-/// Returns the questions of this project whose right answers the user's marks tell, with the newest mark of each. Private
-/// threads are left out.
+/// Returns the questions of this project whose right answers the user's marks tell, with the newest mark of each. Equal
+/// questions are asked once. Private threads are left out.
 ///
 /// # Errors
 /// If the marks or the threads of the project cannot be read.
 pub fn marked(kingdom: &Kingdom) -> Result<Vec<Known>, UserError> {
+    let mut texts = BTreeSet::new();
+    let mut found = all_marked(kingdom)?;
+    found.retain(|known| texts.insert(known.text.clone()));
+    Ok(found)
+}
+
+/// Returns the same with equal questions.
+pub(crate) fn all_marked(kingdom: &Kingdom) -> Result<Vec<Known>, UserError> {
     let env = kingdom.env();
     let layout = env.layout()?;
     let project = project_key(layout.root());
-    let places: BTreeMap<String, Place> = (layout.all_threads(true)?.into_iter())
-        .chain(layout.batch_threads()?)
-        .map(|place| (place.id.0.clone(), place))
-        .collect();
+    let mut places = places(layout.all_threads(true)?);
+    places.extend(self::places(layout.batch_threads()?));
     let mut found: Vec<Known> = Vec::new();
     for mark in kd_sql::marks::read(&env.user_dirs())? {
         let right = mark.winner.clone().filter(|_| mark.credit == 1.0);
@@ -574,14 +663,11 @@ pub fn marked(kingdom: &Kingdom) -> Result<Vec<Known>, UserError> {
         let Some(plan) = report.plan.filter(|_| newest.message == mark.message) else {
             continue;
         };
-        // Equal questions are asked once.
-        if !found.iter().any(|known| known.text == plan.question) {
-            found.push(Known {
-                id: format!("{}#{}", mark.thread, mark.message),
-                text: plan.question,
-                gold: Value::String(gold),
-            });
-        }
+        found.push(Known {
+            id: format!("{}#{}", mark.thread, mark.message),
+            text: plan.question,
+            gold: Value::String(gold),
+        });
     }
     Ok(found)
 }

@@ -168,7 +168,7 @@ mod tests {
                 member(None, None),
                 member(Some(""), None),
             ],
-            unasked: Vec::new(),
+            unasked: vec!["vendor/m-2".into(), "m-3@lan-0a1b2c3d".into()],
             winner: Some("391".into()),
             credit: 0.7,
             answer: None,

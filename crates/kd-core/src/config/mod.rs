@@ -71,6 +71,8 @@ pub struct Config {
     pub forum: ForumConfig,
     /// The user's marks of verdicts.
     pub marks: MarksConfig,
+    /// The share of questions that tell whether a council pays.
+    pub eval: EvalConfig,
     /// The chat screen.
     pub chat: ChatConfig,
     /// The two members of `kd think`.
@@ -220,6 +222,25 @@ pub struct MarksConfig {
 impl Default for MarksConfig {
     fn default() -> Self {
         Self { hint: true }
+    }
+}
+
+/// `eval.*`: ordinary questions that are also asked of the best member alone, and of samples of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct EvalConfig {
+    /// The share of questions, 0 to 1.
+    pub share: f64,
+    /// Maximum US dollars for them in a day.
+    pub max_usd: f64,
+}
+
+impl Default for EvalConfig {
+    fn default() -> Self {
+        Self {
+            share: 0.0,
+            max_usd: 0.5,
+        }
     }
 }
 

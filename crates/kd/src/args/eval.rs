@@ -22,6 +22,7 @@ Examples:
   kd eval --replay debates.jsonl --mode CoT --rule first-round,last-round,trajectory
   kd eval --simulate spec.json
   kd eval --live questions.csv --max-usd 2                       ask your council, its best member and samples of it
+  kd eval --live --report                                        compare a share of your questions (`eval.share`)
   kd eval --list                                                 list deciders and protocols to simulate
 
 A table of answers     id,gold,ada,bob     one answer per cell; empty: none; <missing>: not asked
@@ -139,6 +140,9 @@ pub(crate) struct Live {
     /// Estimate calls and cost; ask nothing
     #[arg(long, requires = "live")]
     pub(crate) dry_run: bool,
+    /// Compare what was kept of a share of your questions (`eval.share`); ask nothing
+    #[arg(long, requires = "live", conflicts_with_all = ["members", "best", "dry_run", "yes", "max_usd", "max_calls"])]
+    pub(crate) report: bool,
     /// Do not ask before spending; needs --max-usd or --max-calls
     #[arg(long, requires = "live")]
     pub(crate) yes: bool,

@@ -4,6 +4,7 @@ mod ask_back;
 mod edit;
 pub(super) mod record;
 mod resume;
+mod share;
 mod whatif;
 
 use self::ask_back::Answered;
@@ -101,7 +102,20 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         (Answered::Stopped, _) => played.stopped = true,
         _ => {}
     }
-    ended((args, here), opened, &played)
+    let place = opened
+        .as_ref()
+        .map(|at| (at.layout.clone(), at.folder.clone()));
+    let exit = ended((args, here), opened, &played)?;
+    if let Some((layout, folder)) = place {
+        share::ask(
+            (args, here),
+            &kingdom,
+            planning.config(),
+            (&layout, &folder),
+            &played,
+        );
+    }
+    Ok(exit)
 }
 
 /// Runs a plan and shows it.

@@ -1,7 +1,7 @@
 //! `kd eval`: replays recorded answers or simulates members. Input: files. Output: tables, or one JSON object.
 
 mod grid;
-mod live;
+pub(super) mod live;
 mod page;
 mod recorded;
 mod sheet;

@@ -14,7 +14,7 @@ use crate::run::notices::notice_line;
 use crate::run::trust;
 use kd_app::batch::{Batching, Ended, Why};
 use kd_app::infile;
-use kd_app::live::{Answered, Known, Live, LiveRequest, Way, marked, samples};
+use kd_app::live::{Answered, Best, Cost, Known, Live, LiveRequest, Way, columns, marked, samples};
 use kd_app::words::count;
 use kd_app::{Limits, Runtime, outfile};
 use kd_core::batch::{self, Estimate, FILE_BYTES_MAX, Fields, Form, Of};
@@ -52,6 +52,15 @@ pub(super) fn run(args: &Eval, questions: Option<&Path>, here: &Here) -> Result<
             .filter(|_| args.format != Some(Format::Eee)),
         here,
     )?;
+    if options.report {
+        return match questions {
+            Some(_) => Err(
+                Error::usage("--report compares what was asked before, not a file")
+                    .next("kd eval --live --report"),
+            ),
+            None => report(args, here),
+        };
+    }
     if options.max_usd == Some(0.0) {
         return Err(Error::usage("--max-usd 0 allows nothing to be asked").next(
             "give a higher amount; --max-calls limits members that cost nothing, and --dry-run estimates",
@@ -97,23 +106,62 @@ pub(super) fn run(args: &Eval, questions: Option<&Path>, here: &Here) -> Result<
     if args.format == Some(Format::Eee) {
         written::make_folder(args, here)?;
     }
-    let answered = match ask(&mut live, args.json)? {
+    let answered = match ask(&mut live, None, Manner::of(args.json))? {
         Ok(answered) => answered,
         Err(exit) => return Ok(exit),
     };
-    let (replay, left_out) = live.columns(&answered);
     let found = Found {
-        compared: compared(&replay, args.seed),
-        replay,
-        left_out,
-        answered,
+        members: live.members().to_vec(),
+        best: live.best().clone(),
+        samples: live.samples(),
+        unmarked: 0,
         source,
+        ..Found::of(live.known().to_vec(), answered, args.seed)
     };
-    found.show(args, &live, here)?;
-    Ok(match found.compared.questions {
-        0 => Exit::Failed,
-        _ => Exit::Done,
-    })
+    found.show(args, here)?;
+    Ok(found.exit())
+}
+
+/// Compares what was kept of shared questions (`eval.share`). Nothing is asked.
+fn report(args: &Eval, here: &Here) -> Result<Exit, Error> {
+    let kingdom = trust::open(here, args.json)?;
+    let shared = kingdom.shared()?;
+    if shared.known.is_empty() {
+        let what = match shared.unmarked {
+            0 => "no question was shared yet".to_owned(),
+            n => format!(
+                "{} wait for their right answers",
+                count(n, "shared question")
+            ),
+        };
+        return Err(Error::usage(what).next(match shared.unmarked {
+            0 => "`kd config set --layer user eval.share 0.1` also asks a share of your questions of the best member alone",
+            _ => "mark their verdicts with the right answers: `kd mark THREAD 391`",
+        }));
+    }
+    let agents = |way: Way| -> Vec<String> {
+        let of = shared.ways.iter().find(|(known, _)| *known == way);
+        of.map_or_else(Vec::new, |(_, answered)| {
+            answered.agents().cloned().collect()
+        })
+    };
+    let samples = shared.ways.iter().find(|(way, _)| *way == Way::Samples);
+    let found = Found {
+        members: agents(Way::Council),
+        best: Best {
+            name: agents(Way::Member).join(", "),
+            why: "the best by your marks when each question was asked".to_owned(),
+        },
+        samples: samples.map_or(0, |(_, answered)| answered.mean_samples() as u32),
+        unmarked: shared.unmarked,
+        source: "a share of your questions".to_owned(),
+        ..Found::of(shared.known, shared.ways, args.seed)
+    };
+    if args.format == Some(Format::Eee) {
+        written::make_folder(args, here)?;
+    }
+    found.show(args, here)?;
+    Ok(found.exit())
 }
 
 /// Reads questions with their right answers.
@@ -232,22 +280,52 @@ fn agrees(args: &Eval, live: &Live, estimates: &[(Way, Estimate)]) -> Result<boo
     agreed("Ask them?")
 }
 
-/// Asks all ways. Returns the exit code if they did not come to an end.
-fn ask(live: &mut Live, quiet: bool) -> Result<Result<Vec<(Way, Answered)>, Exit>, Error> {
+/// How progress is told, and what the first Ctrl+C does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::run) enum Manner {
+    /// Progress is told; open questions get their answers.
+    Told,
+    /// No progress; open questions get their answers.
+    Quiet,
+    /// No progress; it ends at once.
+    Aside,
+}
+
+impl Manner {
+    fn of(json: bool) -> Self {
+        if json { Self::Quiet } else { Self::Told }
+    }
+}
+
+/// Asks all ways, without the council if its cost is known already. Returns the exit code if they did not come to an end.
+pub(in crate::run) fn ask(
+    live: &mut Live,
+    mut council: Option<Cost>,
+    manner: Manner,
+) -> Result<Result<Vec<(Way, Answered)>, Exit>, Error> {
     let runtime = Runtime::new()?;
     let mut answered: Vec<(Way, Answered)> = Vec::new();
+    let is_asked = council.is_some();
     for way in Way::ALL {
-        if let (Way::Samples, [(_, council), (_, member)]) = (way, answered.as_slice()) {
-            live.set_samples(samples(council.cost(), member.cost()));
+        match (way, council, answered.last()) {
+            (Way::Council, _, _) if is_asked => continue,
+            (Way::Member, None, Some((_, answered))) => council = Some(answered.cost()),
+            (Way::Samples, Some(council), Some((_, member))) => {
+                live.set_samples(samples(council, member.cost()));
+            }
+            _ => {}
         }
         let batching = live.batching(way)?;
         let old = batching.old().filter(|old| old.counts.is_over()).cloned();
         let batch = match old {
             Some(old) => old,
             None => {
-                let (ended, stopped) = runtime.block_on(play(batching, way, quiet))?;
+                let (ended, stopped) = runtime.block_on(play(batching, way, manner))?;
                 let again = "run the same command again: it goes on";
                 match ended.why {
+                    Why::Stopped | Why::Limit if manner == Manner::Aside => {
+                        return Ok(Err(Exit::Interrupted));
+                    }
                     Why::Stopped if stopped => {
                         notice_line(&format!("{again} ({} is kept)", ended.batch.about.id));
                         return Ok(Err(Exit::Interrupted));
@@ -268,7 +346,7 @@ fn ask(live: &mut Live, quiet: bool) -> Result<Result<Vec<(Way, Answered)>, Exit
 }
 
 /// Runs the batch of a way to its end, and handles signals.
-async fn play(batching: Batching<'_>, way: Way, quiet: bool) -> Result<(Ended, bool), Error> {
+async fn play(batching: Batching<'_>, way: Way, manner: Manner) -> Result<(Ended, bool), Error> {
     let mut signals = Signals::listen(false)
         .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
     let mut running = batching.start()?;
@@ -281,7 +359,7 @@ async fn play(batching: Batching<'_>, way: Way, quiet: bool) -> Result<(Ended, b
             _ = tick.tick() => {
                 let counts = running.progress.borrow().counts;
                 let tenths = counts.ended() * 10 / counts.total.max(1);
-                if !quiet && tenths > told {
+                if manner == Manner::Told && tenths > told {
                     told = tenths;
                     notice_line(&format!("{}: {} of {}", way.word(), counts.ended(), counts.total));
                 }
@@ -289,7 +367,7 @@ async fn play(batching: Batching<'_>, way: Way, quiet: bool) -> Result<(Ended, b
             signal = signals.next() => if let Caught::Interrupt | Caught::End = signal {
                 stops += 1;
                 match stops {
-                    1 => {
+                    1 if manner != Manner::Aside => {
                         notice_line("stopping: open questions get their answers (Ctrl+C again stops them)");
                         running.drain();
                     }
@@ -306,22 +384,52 @@ struct Found {
     replay: Replay,
     left_out: Vec<(String, String)>,
     answered: Vec<(Way, Answered)>,
+    known: Vec<Known>,
     source: String,
+    members: Vec<String>,
+    best: Best,
+    samples: u32,
+    /// Shared questions without a right answer.
+    unmarked: u64,
 }
 
 impl Found {
-    fn show(&self, args: &Eval, live: &Live, here: &Here) -> Result<(), Error> {
+    /// Compares answers.
+    fn of(known: Vec<Known>, answered: Vec<(Way, Answered)>, seed: u64) -> Self {
+        let (replay, left_out) = columns(&known, &answered);
+        Self {
+            compared: compared(&replay, seed),
+            replay,
+            left_out,
+            answered,
+            known,
+            source: String::new(),
+            members: Vec::new(),
+            best: Best::default(),
+            samples: 0,
+            unmarked: 0,
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        match self.compared.questions {
+            0 => Exit::Failed,
+            _ => Exit::Done,
+        }
+    }
+
+    fn show(&self, args: &Eval, here: &Here) -> Result<(), Error> {
         if args.format == Some(Format::Eee) {
-            return written::files(&self.eee(live), args, here);
+            return written::files(&self.eee(), args, here);
         }
         let text = match (args.format, args.json) {
-            (_, true) => json::text(&self.json(live), true)? + "\n",
-            (Some(Format::Md), _) => self.sheet(live).markdown(),
+            (_, true) => json::text(&self.json(), true)? + "\n",
+            (Some(Format::Md), _) => self.sheet().markdown(),
             (Some(Format::Html), _) => {
-                let sheet = self.sheet(live);
+                let sheet = self.sheet();
                 kd_page::sheet(&sheet.title, &sheet.markdown())
             }
-            _ => self.sheet(live).text(),
+            _ => self.sheet().text(),
         };
         match &args.output {
             Some(path) => Ok(outfile::write(path, text.as_bytes(), here)?),
@@ -330,33 +438,33 @@ impl Found {
     }
 
     /// Returns the name of a way for people.
-    fn name(&self, way: &str, live: &Live) -> String {
-        let best = &live.best().name;
+    fn name(&self, way: &str) -> String {
+        let best = &self.best.name;
         match way {
             "council" => "the council".to_owned(),
             "member" => format!("{best} alone"),
-            _ => match live.samples() {
+            _ => match self.samples {
                 1 => format!("{best}, 1 sample"),
                 n => format!("{best}, {n} samples"),
             },
         }
     }
 
-    fn members(&self, live: &Live) -> Vec<Vec<String>> {
+    fn asked(&self) -> Vec<Vec<String>> {
         let of = |(way, _): &(Way, Answered)| match way {
-            Way::Council => live.members().to_vec(),
-            Way::Member | Way::Samples => vec![live.best().name.clone()],
+            Way::Council => self.members.clone(),
+            Way::Member | Way::Samples => vec![self.best.name.clone()],
         };
         self.answered.iter().map(of).collect()
     }
 
-    fn json(&self, live: &Live) -> Value {
+    fn json(&self) -> Value {
         let ways = self
             .compared
             .ways
             .iter()
             .zip(&self.answered)
-            .zip(self.members(live));
+            .zip(self.asked());
         let ways: Vec<Value> = ways
             .map(|((way, (_, answered)), members)| {
                 object!({
@@ -371,13 +479,13 @@ impl Found {
             .map(|(id, why)| object!({"id": id, "why": why}))
             .collect();
         object!({
-            "v": EVAL_LIVE.version, "members": live.members(), "best": live.best(), "samples": live.samples(),
+            "v": EVAL_LIVE.version, "members": self.members, "best": self.best, "samples": self.samples,
             "questions": self.compared.questions, "left_out": left_out, "ways": ways, "pairs": self.compared.pairs,
         })
     }
 
-    fn eee(&self, live: &Live) -> Vec<kd_records::Written> {
-        let known = live.known().iter();
+    fn eee(&self) -> Vec<kd_records::Written> {
+        let known = self.known.iter();
         let about = known.map(|known| {
             let gold = match &known.gold {
                 Value::String(text) => text.clone(),
@@ -393,21 +501,21 @@ impl Found {
         });
         kd_records::written_ways(
             &self.replay,
-            &self.members(live),
+            &self.asked(),
             &about.collect(),
             written::now(),
         )
     }
 
-    fn sheet(&self, live: &Live) -> Sheet {
+    fn sheet(&self) -> Sheet {
         let pct = |share: f64| format!("{:.1}", share * 100.0);
         let range = |i: Interval| format!("{}–{}", pct(i.low), pct(i.high));
-        let best = live.best();
+        let best = &self.best;
         let mut parts = vec![Part::Line(format!(
             "{} of {} · council of {} · best member {} ({})",
             count(self.compared.questions, "question"),
             self.source,
-            live.members().join(", "),
+            self.members.join(", "),
             best.name,
             best.why
         ))];
@@ -415,7 +523,7 @@ impl Found {
         let ways = ways.map(|(way, (_, answered))| {
             let cost = answered.cost();
             vec![
-                self.name(&way.way, live),
+                self.name(&way.way),
                 pct(way.right),
                 range(way.interval),
                 format!("{:.1}", cost.calls),
@@ -447,8 +555,8 @@ impl Found {
                 verdict => verdict.word().to_owned(),
             };
             vec![
-                self.name(&pair.way, live),
-                self.name(&pair.beside, live),
+                self.name(&pair.way),
+                self.name(&pair.beside),
                 signed(c.difference),
                 format!("{} to {}", signed(c.interval.low), signed(c.interval.high)),
                 format!("{:.4}", c.p),
@@ -476,6 +584,12 @@ impl Found {
                 } else {
                     ""
                 }
+            )));
+        }
+        if self.unmarked > 0 {
+            parts.push(Part::Line(format!(
+                "{} left out, because no mark tells the right answer",
+                count(self.unmarked, "shared question"),
             )));
         }
         Sheet {

@@ -1,0 +1,82 @@
+//! `eval.share`: after the verdict, asks a share of the questions also of the best member alone and of samples of it.
+//!
+//! The verdict has been shown and written. Whatever happens here changes neither it nor the exit code.
+
+use crate::args::deliberate::Deliberate;
+use crate::error::Error;
+use crate::run::agreed::agreed;
+use crate::run::eval::live::{Manner, ask as ask_ways};
+use crate::run::here::Here;
+use crate::run::notices::notice_line;
+use crate::run::stage::Played;
+use kd_app::Kingdom;
+use kd_app::share::{Consent, REPORT, Shared, consent, keep_consent};
+use kd_core::config::{Config, EvalConfig};
+use kd_store::{Layout, Thread};
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+/// Asks the other ways, if the question is one of the share and the user agrees.
+pub(super) fn ask(
+    (args, here): (&Deliberate, &Here),
+    kingdom: &Kingdom,
+    config: &Config,
+    (layout, folder): (&Layout, &Path),
+    played: &Played,
+) {
+    let settings = kingdom.eval_settings();
+    if settings.share <= 0.0 || played.stopped || played.closed {
+        return;
+    }
+    let tried = || -> Result<(), Error> {
+        let thread = Thread::open_folder(folder)?;
+        let shared = kingdom.share(config, layout, &thread, &played.view.report)?;
+        match shared {
+            Some(shared) if agrees(&settings, args, here)? => compare(shared, args),
+            _ => Ok(()),
+        }
+    };
+    if let Err(error) = tried()
+        && !args.output.quiet
+    {
+        notice_line(&format!("not compared (eval.share): {}", error.what));
+    }
+}
+
+/// Asks, in one line and without progress.
+fn compare(mut shared: Shared, args: &Deliberate) -> Result<(), Error> {
+    if !args.output.quiet {
+        let best = &shared.live.best().name;
+        notice_line(&format!(
+            "also asked for comparison: {best} alone, and samples of it at the cost of the council (eval.share; Ctrl+C ends it); `{REPORT}` compares",
+        ));
+    }
+    // An end before the last answer is no error: the question is not compared.
+    ask_ways(&mut shared.live, Some(shared.council), Manner::Aside).map(drop)
+}
+
+/// Returns whether the user agreed to these settings: asked once, on a terminal.
+fn agrees(settings: &EvalConfig, args: &Deliberate, here: &Here) -> Result<bool, Error> {
+    match consent(here, settings)? {
+        Consent::Given => return Ok(true),
+        Consent::Refused => return Ok(false),
+        Consent::Unasked => {}
+    }
+    let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if !is_terminal || args.output.quiet {
+        if !args.output.quiet {
+            notice_line(
+                "not compared (eval.share): it asks for your consent once; run `kd deliberate` on a terminal",
+            );
+        }
+        return Ok(false);
+    }
+    notice_line(&format!(
+        "eval.share: {} % of your questions are also asked of the best member alone and of samples of it, after the verdict, for at most ${:.2} a day",
+        settings.share * 100.0,
+        settings.max_usd
+    ));
+    let agrees = agreed("Ask them, from now on?")?;
+    keep_consent(here, settings, agrees)?;
+    Ok(agrees)
+}

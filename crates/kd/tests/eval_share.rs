@@ -1,0 +1,209 @@
+//! `eval.share`: a share of ordinary questions is also asked of the best member alone and of samples of it, after the
+//! verdict, with consent and within a budget of its own.
+
+mod support;
+
+use portable_pty::{CommandBuilder, native_pty_system};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use support::pty::{listen, size};
+use support::{Home, Said};
+
+/// A council whose first member is wrong.
+fn home(eval: &Value) -> Home {
+    let says = |answer: &str| {
+        let reply = json!({"answer": answer, "confidence": 0.9, "reason": "r", "choice": answer});
+        json!({"runs": [[{"text": reply.to_string()}, {"finish": {}}]]})
+    };
+    let home = Home::scripted(&[
+        ("ann", says("381")),
+        ("bob", says("391")),
+        ("cyd", says("391")),
+    ]);
+    let mut config: Value =
+        serde_json::from_slice(&fs::read(home.config_file()).expect("read")).expect("JSON");
+    config["deliberation"] = json!({"protocol": "vote", "answer": "number"});
+    config["eval"] = eval.clone();
+    fs::write(home.config_file(), config.to_string()).expect("written");
+    home
+}
+
+fn agree(home: &Home, text: &str) {
+    let folder = home.path().join(".local/state/kd");
+    fs::create_dir_all(&folder).expect("made");
+    let mut private = fs::metadata(&folder).expect("it is there").permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut private, 0o700);
+    fs::set_permissions(&folder, private).expect("set");
+    fs::write(folder.join("eval-share"), text).expect("written");
+}
+
+fn ask(home: &Home, more: &[&str]) -> Said {
+    let members: &[&str] = match more {
+        ["--members", ..] => &[],
+        _ => &["--members", "ann,bob,cyd"],
+    };
+    let said = home.run(&[&["deliberate", "What is 17*23?"], members, more].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.out.contains("391"), "{}", said.out);
+    said
+}
+
+/// The questions that batches have answered, by way.
+fn shared(home: &Home) -> Vec<String> {
+    let batches = home.run(&["batch", "list", "--json"]).json();
+    let all = batches["batches"].as_array().cloned().unwrap_or_default();
+    let mut ways: Vec<String> = all
+        .iter()
+        .filter(|batch| batch["counts"]["answered"] == 1)
+        .filter_map(|batch| batch["questions"].as_str().map(str::to_owned))
+        .collect();
+    ways.sort();
+    ways
+}
+
+const BOTH: [&str; 2] = [
+    "a share of your questions (member)",
+    "a share of your questions (samples)",
+];
+
+#[test]
+fn nothing_is_asked_without_the_setting_the_consent_and_the_budget() {
+    let unset = home(&json!({}));
+    agree(&unset, "yes 1 0.5\n");
+    assert!(!ask(&unset, &[]).err.contains("eval.share"));
+    assert!(shared(&unset).is_empty());
+    // A project cannot turn it on, even where it is trusted.
+    let project = json!({"eval": {"share": 1}});
+    fs::write(unset.work().join(".kd/config.json"), project.to_string()).expect("written");
+    unset.trust();
+    ask(&unset, &[]);
+    assert!(shared(&unset).is_empty());
+
+    let on = json!({"share": 1});
+    let asked = home(&on);
+    let piped = ask(&asked, &[]);
+    assert!(
+        piped.err.contains("asks for your consent once"),
+        "{}",
+        piped.err
+    );
+    agree(&asked, "no 1 0.5\n");
+    assert!(!ask(&asked, &[]).err.contains("eval.share"));
+    // Consent to less is none.
+    agree(&asked, "yes 0.1 0.5\n");
+    ask(&asked, &[]);
+    assert!(shared(&asked).is_empty());
+
+    agree(&asked, "yes 1 0.5\n");
+    ask(&asked, &["--private"]);
+    assert!(shared(&asked).is_empty(), "private");
+    ask(&asked, &["--members", "bob"]);
+    assert!(shared(&asked).is_empty(), "no council");
+    let broke = home(&json!({"share": 1, "maxUsd": 0}));
+    agree(&broke, "yes 1 0.5\n");
+    ask(&broke, &[]);
+    assert!(shared(&broke).is_empty(), "no budget");
+}
+
+#[test]
+fn a_shared_question_is_compared_once_its_right_answer_is_known() {
+    let home = home(&json!({"share": 1}));
+    let none = home.run(&["eval", "--live", "--report"]);
+    assert_eq!(none.code, Some(2), "{}", none.err);
+    assert!(
+        none.err.contains("no question was shared yet"),
+        "{}",
+        none.err
+    );
+    agree(&home, "yes 1 0.5\n");
+    let said = ask(&home, &[]);
+    assert!(
+        said.err.contains("also asked for comparison: ann alone"),
+        "{}",
+        said.err
+    );
+    assert_eq!(shared(&home), BOTH);
+    assert_eq!(home.threads().len(), 1, "no other thread is in the way");
+    let unmarked = home.run(&["eval", "--live", "--report"]);
+    assert_eq!(unmarked.code, Some(2), "{}", unmarked.err);
+    assert!(
+        unmarked.err.contains("1 shared question wait"),
+        "{}",
+        unmarked.err
+    );
+    let marked = home.run(&["mark", "391"]);
+    assert_eq!(marked.code, Some(0), "{}", marked.err);
+    let found = home.run(&["eval", "--live", "--report", "--json"]).json();
+    let rights: Vec<&Value> = (0..3).map(|at| &found["ways"][at]["right"]).collect();
+    assert_eq!(rights, [&json!(1.0), &json!(0.0), &json!(0.0)], "{found:#}");
+    assert_eq!(found["members"], json!(["ann", "bob", "cyd"]), "{found:#}");
+    assert_eq!(found["best"]["name"], "ann", "{found:#}");
+    let text = home.run(&["eval", "--live", "--report"]);
+    assert!(
+        text.out.contains("1 question of a share of your questions")
+            && text.out.contains("no difference shown"),
+        "{}",
+        text.out
+    );
+    let page = home.run(&["eval", "--live", "--report", "--format", "html"]);
+    assert!(
+        page.out.contains("Does a council pay?</h"),
+        "{}",
+        page.out
+    );
+    let file = home.run(&["eval", "--live", "q.csv", "--report"]);
+    assert_eq!(file.code, Some(2), "{}", file.err);
+}
+
+#[test]
+fn consent_is_asked_once_on_a_terminal_after_the_verdict() {
+    let home = home(&json!({"share": 1, "maxUsd": 0.25}));
+    let on_terminal = |typed: &str| {
+        let pty = native_pty_system()
+            .openpty(size(200, 24))
+            .expect("a terminal");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
+        command.env_clear();
+        for (name, value) in [
+            ("PATH", "/usr/bin:/bin"),
+            ("TERM", "xterm"),
+            ("NO_COLOR", "1"),
+        ] {
+            command.env(name, value);
+        }
+        command.env(support::SANDBOX, "false");
+        command.env("HOME", home.path());
+        command.args([
+            "deliberate",
+            "--plain",
+            "--members",
+            "ann,bob,cyd",
+            "What is 17*23?",
+        ]);
+        command.cwd(home.work());
+        let mut child = pty.slave.spawn_command(command).expect("it starts");
+        drop(pty.slave);
+        let bytes = listen(pty.master.as_ref());
+        let mut input = pty.master.take_writer().expect("a keyboard");
+        let (mut seen, mut is_typed) = (String::new(), false);
+        while let Ok(more) = bytes.recv() {
+            seen.push_str(&String::from_utf8_lossy(&more));
+            if !is_typed && seen.contains("[y/N]") {
+                input.write_all(typed.as_bytes()).expect("typed");
+                is_typed = true;
+            }
+        }
+        assert_eq!(child.wait().expect("it ends").exit_code(), 0, "{seen}");
+        seen
+    };
+    let first = on_terminal("y\n");
+    let (verdict, consent) = (first.find("see it:"), first.find("at most $0.25 a day"));
+    assert!(verdict.is_some() && verdict < consent, "{first}");
+    assert_eq!(shared(&home), BOTH);
+    let second = on_terminal("");
+    assert!(
+        !second.contains("[y/N]") && second.contains("also asked"),
+        "{second}"
+    );
+}
