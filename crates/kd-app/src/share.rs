@@ -208,7 +208,7 @@ fn is_drawn(id: &str, share: f64) -> bool {
     let digest = Sha256::digest(id);
     let drawn = digest[..4]
         .iter()
-        .fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte));
+        .fold(0_u32, |sum, byte| (sum << 8) | u32::from(*byte));
     f64::from(drawn) < share * (f64::from(u32::MAX) + 1.0)
 }
 

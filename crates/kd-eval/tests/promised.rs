@@ -13,7 +13,12 @@ use std::path::PathBuf;
 const SETS: [(&str, &str, f64, [&str; 5]); 4] = [
     ("GSM8K", "zeroeval_gsm_44models.csv", 0.9, FRONTIER),
     ("CRUXEval", "zeroeval_crux_51models.csv", 0.9, FRONTIER),
-    ("MATH level 5", "zeroeval_math-l5_43models.csv", 0.8, FRONTIER),
+    (
+        "MATH level 5",
+        "zeroeval_math-l5_43models.csv",
+        0.8,
+        FRONTIER,
+    ),
     (
         "MMLU-Pro",
         "mmlu_pro_29models.csv",
@@ -64,7 +69,11 @@ fn kept(name: &str, file: &str, members: [&str; 5], shares: &[f64], splits: usiz
     };
     let found = promises(&replay, &trial).unwrap();
     let row = |share: &f64| {
-        let rows: Vec<&Kept> = found.rows.iter().filter(|row| row.promise == *share).collect();
+        let rows: Vec<&Kept> = found
+            .rows
+            .iter()
+            .filter(|row| row.promise == *share)
+            .collect();
         let cells = |of: &dyn Fn(&Kept) -> String| {
             let cells: Vec<String> = rows.iter().map(|row| of(row)).collect();
             match cells.iter().all(|cell| cell == "–") {
@@ -88,7 +97,11 @@ fn kept(name: &str, file: &str, members: [&str; 5], shares: &[f64], splits: usiz
 
 /// Returns the rows of a set: one for each change.
 fn noticed(name: &str, file: &str, promise: f64, members: [&str; 5], splits: usize) -> Vec<String> {
-    let all = read_csv(&text(&format!("tests/data/replay/{file}")), &Select::default()).unwrap();
+    let all = read_csv(
+        &text(&format!("tests/data/replay/{file}")),
+        &Select::default(),
+    )
+    .unwrap();
     let trial = DriftTrial {
         members: members.map(str::to_owned).to_vec(),
         promises: vec![promise],
@@ -144,7 +157,8 @@ fn a_promise_is_kept_in_nearly_all_splits() {
 #[test]
 #[ignore = "it tries 10,800 splits"]
 fn the_page_says_how_often_promises_are_kept() {
-    let rows = SETS.map(|(name, file, _, members)| kept(name, file, members, &[0.8, 0.9, 0.95], 300));
+    let rows =
+        SETS.map(|(name, file, _, members)| kept(name, file, members, &[0.8, 0.9, 0.95], 300));
     on_page(&rows.concat());
 }
 
@@ -152,6 +166,7 @@ fn the_page_says_how_often_promises_are_kept() {
 #[test]
 #[ignore = "it tries 4,800 splits"]
 fn the_page_says_how_soon_a_change_is_noticed() {
-    let rows = SETS.map(|(name, file, promise, members)| noticed(name, file, promise, members, 300));
+    let rows =
+        SETS.map(|(name, file, promise, members)| noticed(name, file, promise, members, 300));
     on_page(&rows.concat());
 }

@@ -156,6 +156,7 @@ fn published_strengths_are_tried_on_the_set_left_out() {
     println!(
         "| set left out | models | over plurality, points | over the best by the table, points |\n|---|---:|---|---|"
     );
+    let page = std::fs::read_to_string(here("../../docs/marks.md")).unwrap();
     for out in 0..tables.len() {
         let (listed, gains) = tried(&tables, out, COUNCILS, 1);
         let told = gains.map(|values| {
@@ -168,10 +169,12 @@ fn published_strengths_are_tried_on_the_set_left_out() {
                 interval.high * 100.0
             )
         });
-        println!(
+        let row = format!(
             "| {} | {listed} | {} |",
             tables[out].0.name,
             told.join(" | ")
         );
+        println!("{row}");
+        assert!(page.contains(&row), "not in docs/marks.md: {row}");
     }
 }

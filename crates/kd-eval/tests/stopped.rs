@@ -89,7 +89,7 @@ fn mark(
         let look = rule.look(&asked);
         let is_over = match stop {
             Stop::Enough => rule.is_enough(look),
-            Stop::Settled => at % 2 == 0 && look.is_settled,
+            Stop::Settled => at.is_multiple_of(2) && look.is_settled,
         };
         if is_over {
             break;

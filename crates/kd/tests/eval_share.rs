@@ -147,11 +147,7 @@ fn a_shared_question_is_compared_once_its_right_answer_is_known() {
         text.out
     );
     let page = home.run(&["eval", "--live", "--report", "--format", "html"]);
-    assert!(
-        page.out.contains("Does a council pay?</h"),
-        "{}",
-        page.out
-    );
+    assert!(page.out.contains("Does a council pay?</h"), "{}", page.out);
     let file = home.run(&["eval", "--live", "q.csv", "--report"]);
     assert_eq!(file.code, Some(2), "{}", file.err);
 }

@@ -1,0 +1,347 @@
+//! How the ways answered: reads the threads of each, judges them as `kd mark` does, and adds up what they cost.
+
+use super::{Known, NAME_CHARS, Way};
+use crate::error::UserError;
+use crate::kingdom::Kingdom;
+use crate::marks::{records, verdict};
+use kd_core::batch::{Row, Status};
+use kd_core::clean::clean_line;
+use kd_core::config;
+use kd_core::deliberation::report::Report;
+use kd_core::deliberation::{Seat, judge_by_value};
+use kd_core::roles::Duty;
+use kd_core::spending::Spent;
+use kd_core::usage::Certainty;
+use kd_core::view::View;
+use kd_eval::replay::{Question, Replay};
+use kd_store::user_dirs::project_key;
+use kd_store::{Layout, Place, Thread};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Maximum samples of the best member.
+pub(super) const SAMPLES_MAX: u64 = 100;
+
+/// How a way answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answered {
+    /// The batch.
+    pub batch: String,
+    /// By question: the answer in the form used for comparison (`None` without a decision), and whether it is right.
+    judged: BTreeMap<String, (Option<String>, bool)>,
+    /// The questions that cannot be judged, and why.
+    faults: BTreeMap<String, String>,
+    /// The number of threads, and what they spent.
+    threads: u64,
+    spent: Spent,
+    /// Whether the price of some member is unknown.
+    is_unpriced: bool,
+    /// The agents that were asked.
+    agents: BTreeSet<String>,
+    /// How often each agent was sampled, over all threads; 0 if none was.
+    samples: u64,
+}
+
+/// What a way spent for a question, on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Cost {
+    /// Requests to models.
+    pub calls: f64,
+    /// Tokens of prompts and answers.
+    pub tokens: f64,
+    /// US dollars; `None` if some price is unknown.
+    pub usd: Option<f64>,
+    /// The precision of the amounts.
+    #[serde(skip)]
+    pub certainty: Certainty,
+}
+
+impl Answered {
+    /// Creates it for a batch, without answers yet.
+    pub(super) fn of_batch(batch: &str) -> Self {
+        Self {
+            batch: batch.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the average cost of a question.
+    pub fn cost(&self) -> Cost {
+        let mean = |sum: f64| sum / self.threads.max(1) as f64;
+        Cost {
+            calls: mean(self.spent.calls as f64),
+            tokens: mean(self.spent.tokens as f64),
+            usd: (!self.is_unpriced).then(|| mean(self.spent.usd())),
+            certainty: self.spent.certainty,
+        }
+    }
+
+    /// The agents that were asked.
+    pub fn agents(&self) -> impl Iterator<Item = &String> {
+        self.agents.iter()
+    }
+
+    /// Returns how often its member was sampled for a question, on average.
+    pub fn mean_samples(&self) -> u64 {
+        (self.samples + self.threads / 2) / self.threads.max(1)
+    }
+
+    /// Adds the answer to a question.
+    pub(crate) fn add(&mut self, way: Way, known: &Known, judged: Result<Judged, String>) {
+        match judged {
+            Ok(judged) => {
+                self.is_unpriced |= judged.bill.is_unpriced;
+                self.judged.insert(known.id.clone(), judged.answer);
+                self.threads += 1;
+                self.spent += judged.bill.spent;
+                self.agents.extend(judged.agents);
+                self.samples += judged.samples;
+            }
+            Err(why) => {
+                let why = format!("{}: {why}", way.word());
+                self.faults.insert(known.id.clone(), why);
+            }
+        }
+    }
+}
+
+/// What a deliberation spent, and whether the price of some member is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Bill {
+    pub(crate) spent: Spent,
+    is_unpriced: bool,
+}
+
+impl Bill {
+    pub(crate) fn of(report: &Report) -> Self {
+        let has_price =
+            |seat: &Seat| seat.price.is_some() || config::keeps_budget(&seat.member.backend);
+        let plan = report.plan.as_ref();
+        Self {
+            spent: (report.verdict.as_ref()).map_or_else(|| report.spent(), |v| v.spent),
+            is_unpriced: plan.is_some_and(|plan| !plan.seats.iter().all(has_price)),
+        }
+    }
+
+    /// Returns it as the cost of one question.
+    pub(crate) fn cost(self) -> Cost {
+        let answered = Answered {
+            threads: 1,
+            spent: self.spent,
+            is_unpriced: self.is_unpriced,
+            ..Answered::default()
+        };
+        answered.cost()
+    }
+}
+
+/// Returns how many samples of a member cost as much as the council, whose conclusion counts: by money, else by tokens,
+/// else by calls.
+pub fn samples(council: Cost, member: Cost) -> u32 {
+    let pairs = [
+        // Money that leaves out a price does not compare.
+        (council.usd.unwrap_or(0.0), member.usd.unwrap_or(0.0)),
+        (council.tokens, member.tokens),
+        (council.calls, member.calls),
+    ];
+    let priced = pairs
+        .into_iter()
+        .find(|(ours, one)| *ours > 0.0 && *one > 0.0);
+    let (ours, one) = priced.unwrap_or((1.0, 1.0));
+    // One more call concludes.
+    let buys = (ours / one).round() - 1.0;
+    buys.clamp(1.0, SAMPLES_MAX as f64) as u32
+}
+
+/// Returns threads by their id.
+pub(crate) fn places(found: Vec<Place>) -> BTreeMap<String, Place> {
+    let named = found.into_iter().map(|place| (place.id.0.clone(), place));
+    named.collect()
+}
+
+/// Reads the rows of a batch, by question.
+pub(crate) fn read_rows(
+    batches: &kd_sql::batch::Batches,
+    batch: &str,
+    rows: &mut BTreeMap<String, Row>,
+) -> Result<(), UserError> {
+    batches.results(batch, |line| {
+        if let Ok(row) = serde_json::from_str::<Row>(line) {
+            rows.insert(row.id.clone(), row);
+        }
+        Ok::<_, UserError>(())
+    })
+}
+
+/// Returns the thread of a row that has an answer.
+pub(crate) fn thread_of(row: &Row) -> Option<&str> {
+    let row = (row.status == Status::Answered).then_some(row)?;
+    row.thread.as_deref()
+}
+
+/// Returns the answers as columns, one for each way, and the questions left out because some way cannot be judged.
+pub fn columns(known: &[Known], ways: &[(Way, Answered)]) -> (Replay, Vec<(String, String)>) {
+    let mut replay = Replay {
+        members: ways.iter().map(|(way, _)| way.word().to_owned()).collect(),
+        named: true,
+        ..Replay::default()
+    };
+    let mut left_out = Vec::new();
+    for known in known {
+        let faults = ways.iter().find_map(|(_, one)| one.faults.get(&known.id));
+        if let Some(why) = faults {
+            left_out.push((known.id.clone(), why.clone()));
+            continue;
+        }
+        let mut question = Question {
+            id: known.id.clone(),
+            ..Question::default()
+        };
+        for (_, one) in ways {
+            let answer = one.judged.get(&known.id).and_then(|(key, right)| {
+                let key = key.clone()?;
+                let at = question.keys.iter().position(|k| *k == key);
+                Some(at.unwrap_or_else(|| {
+                    question.keys.push(key);
+                    question.right.push(*right);
+                    question.keys.len() - 1
+                }))
+            });
+            question.answers.push(answer);
+        }
+        replay.questions.push(question);
+    }
+    (replay, left_out)
+}
+
+/// How a thread answered a question.
+pub(crate) struct Judged {
+    /// The answer in the form used for comparison (`None` without a decision), and whether it is right.
+    answer: (Option<String>, bool),
+    bill: Bill,
+    agents: BTreeSet<String>,
+    samples: u64,
+}
+
+/// Judges the answer to a question in a thread.
+pub(crate) fn judged(
+    known: &Known,
+    thread: Option<&str>,
+    (layout, places): (&Layout, &BTreeMap<String, Place>),
+) -> Result<Judged, String> {
+    let id = thread.ok_or("it was not answered")?;
+    let place = places.get(id).ok_or("its thread was forgotten")?;
+    let thread = Thread::open(place).map_err(|why| why.to_string())?;
+    let report = match records(&thread).map_err(|why| why.as_line())? {
+        Some(records) => View::of(&records).report,
+        None => return Err("its thread has no deliberation".to_owned()),
+    };
+    let plan = report.plan.as_deref();
+    let voters = plan.map_or(&[][..], |plan| &plan.seats);
+    let voters = voters.iter().filter(|seat| seat.has(Duty::Opine));
+    let mut found = Judged {
+        answer: (None, false),
+        bill: Bill::of(&report),
+        agents: voters.map(|seat| seat.agent.clone()).collect(),
+        samples: plan.map_or(0, |plan| u64::from(plan.samples)),
+    };
+    // Who decides nothing is not right.
+    let Some((mut mark, report)) = verdict(layout, &thread).map_err(|why| why.as_line())? else {
+        return Ok(found);
+    };
+    judge_by_value(&mut mark, &known.gold, &report).map_err(|why| match mark.winner {
+        None => "an open answer cannot be compared".to_owned(),
+        Some(_) => clean_line(&why.to_string(), 4 * NAME_CHARS),
+    })?;
+    found.answer = (mark.winner.clone(), mark.is_right());
+    Ok(found)
+}
+
+/// Returns the questions of this project whose right answers the user's marks tell, with the newest mark of each. Equal
+/// questions are asked once. Private threads are left out.
+///
+/// # Errors
+/// If the marks or the threads of the project cannot be read.
+pub fn marked(kingdom: &Kingdom) -> Result<Vec<Known>, UserError> {
+    let mut texts = BTreeSet::new();
+    let mut found = all_marked(kingdom)?;
+    found.retain(|known| texts.insert(known.text.clone()));
+    Ok(found)
+}
+
+/// Returns the same with equal questions.
+pub(crate) fn all_marked(kingdom: &Kingdom) -> Result<Vec<Known>, UserError> {
+    let env = kingdom.env();
+    let layout = env.layout()?;
+    let project = project_key(layout.root());
+    let mut places = places(layout.all_threads(true)?);
+    places.extend(self::places(layout.batch_threads()?));
+    let mut found: Vec<Known> = Vec::new();
+    for mark in kd_sql::marks::read(&env.user_dirs())? {
+        let right = mark.winner.clone().filter(|_| mark.credit == 1.0);
+        let gold = mark
+            .answer
+            .clone()
+            .filter(|_| mark.winner.is_some())
+            .or(right);
+        let (Some(gold), true) = (gold, mark.project == project) else {
+            continue;
+        };
+        let Some(thread) = places
+            .get(&mark.thread)
+            .and_then(|place| Thread::open(place).ok())
+        else {
+            continue;
+        };
+        if thread.meta().is_private() {
+            continue;
+        }
+        let Ok(Some((newest, report))) = verdict(&layout, &thread) else {
+            continue;
+        };
+        let Some(plan) = report.plan.filter(|_| newest.message == mark.message) else {
+            continue;
+        };
+        found.push(Known {
+            id: format!("{}#{}", mark.thread, mark.message),
+            text: plan.question,
+            gold: Value::String(gold),
+        });
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_cost_as_much_as_the_council_with_its_conclusion() {
+        let cost = |usd: f64, tokens: f64, calls: f64| Cost {
+            calls,
+            tokens,
+            usd: Some(usd),
+            certainty: Certainty::Exact,
+        };
+        let unpriced = |cost: Cost| Cost { usd: None, ..cost };
+        let (council, member) = (cost(0.06, 900.0, 4.0), cost(0.01, 100.0, 1.0));
+        let of_way = |is_unpriced| Answered {
+            threads: 2,
+            is_unpriced,
+            ..Answered::default()
+        };
+        assert_eq!(of_way(false).cost().usd, Some(0.0));
+        assert_eq!(of_way(true).cost().usd, None);
+        assert_eq!(samples(unpriced(council), member), 8);
+        assert_eq!(samples(council, unpriced(member)), 8);
+        // Money decides where it is known, else tokens, else calls.
+        assert_eq!(samples(cost(0.06, 900.0, 4.0), cost(0.01, 100.0, 1.0)), 5);
+        assert_eq!(samples(cost(0.0, 900.0, 4.0), cost(0.01, 100.0, 1.0)), 8);
+        assert_eq!(samples(cost(0.0, 0.0, 4.0), cost(0.0, 0.0, 1.0)), 3);
+        // Never none, and never without end.
+        assert_eq!(samples(cost(0.0, 0.0, 0.0), cost(0.0, 0.0, 0.0)), 1);
+        assert_eq!(samples(cost(0.01, 0.0, 0.0), cost(0.02, 0.0, 0.0)), 1);
+        assert_eq!(samples(cost(9e9, 0.0, 0.0), cost(0.01, 0.0, 0.0)), 100);
+    }
+}
