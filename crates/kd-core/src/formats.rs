@@ -438,6 +438,8 @@ pub static REMEMBERED: Printed = printed("`kd memory show --json`", "memory");
 pub static BATCH: Printed = printed("`kd batch status --json`, `kd batch run --json`", "batch");
 /// Batches.
 pub static BATCH_LIST: Printed = printed("`kd batch list --json`", "batch-list");
+/// The workers of a database.
+pub static WORKER_LIST: Printed = printed("`kd worker list --json`", "worker-list");
 /// The estimate of a batch.
 pub static BATCH_ESTIMATE: Printed = printed("`kd batch run --dry-run --json`", "batch-estimate");
 /// The log of a batch.
@@ -545,6 +547,7 @@ pub static PRINTED: &[&Printed] = &[
     &REMEMBERED,
     &BATCH,
     &BATCH_LIST,
+    &WORKER_LIST,
     &BATCH_ESTIMATE,
     &BATCH_LOG,
     &FORUM_THREADS,

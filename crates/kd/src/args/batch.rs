@@ -224,7 +224,7 @@ pub(crate) struct Forget {
 pub(crate) struct List {
     #[command(flatten)]
     pub(crate) store: Store,
-    /// Print one JSON array
+    /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }

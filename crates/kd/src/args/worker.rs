@@ -50,4 +50,7 @@ pub(crate) enum WorkerCommand {
 pub(crate) struct List {
     #[command(flatten)]
     pub(crate) store: Store,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
 }

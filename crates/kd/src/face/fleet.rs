@@ -134,6 +134,19 @@ pub(crate) fn workers_object(workers: &[Worker]) -> Value {
     workers.iter().map(object).collect()
 }
 
+/// Returns all workers of a database, each with the batches that it does not serve.
+pub(crate) fn worker_list_object(workers: &[Worker]) -> Value {
+    let mut all = workers_object(workers);
+    for (object, worker) in all.as_array_mut().into_iter().flatten().zip(workers) {
+        let refuses = worker.refuses.iter();
+        let refuses: Vec<Value> = refuses
+            .map(|one| json!({"batch": one.batch, "reason": one.reason}))
+            .collect();
+        object["refuses"] = json!(refuses);
+    }
+    json!({"v": kd_core::formats::WORKER_LIST.version, "workers": all})
+}
+
 /// Returns the refusals as an array.
 pub(crate) fn refusals_object(refusals: &[Refusal]) -> Value {
     let object = |one: &Refusal| json!({"worker": one.worker, "reason": one.reason});
@@ -197,6 +210,14 @@ mod tests {
              seen 2 s ago, lease 60 s, kd 0.1.0\n  \
              does not serve batch-3f1c90ab: a service is down\n"
         );
+        let object = worker_list_object(std::slice::from_ref(&worker));
+        let schema = include_str!("../../../../docs/schemas/worker-list.schema.json");
+        let schema = serde_json::from_str(schema).expect("the schema is JSON");
+        let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+        assert!(validator.is_valid(&object), "{object}");
+        let one = &object["workers"][0];
+        let told = [&one["state"], &one["refuses"][0]["reason"]];
+        assert_eq!(told, ["stopping", "a service is down"]);
         let text = workers(&[worker], &[refusal], 80);
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
         assert_eq!(

@@ -198,6 +198,7 @@ impl Command {
                 Council::Review(args) => args.output.is_json(),
                 Council::Chat(_) | Council::Reset(_) => false,
             },
+            Command::Worker(args) => args.wants_json(),
             Command::Batch(group) => {
                 use crate::args::batch::Batch;
                 match &group.command {

@@ -19,6 +19,12 @@ use tokio::sync::mpsc;
 /// How long a worker that is stopped at once tries to put back what it asks.
 const PUT_BACK: Duration = Duration::from_secs(2);
 
+impl Worker {
+    pub(super) fn wants_json(&self) -> bool {
+        matches!(&self.command, Some(WorkerCommand::List(list)) if list.json)
+    }
+}
+
 pub(super) fn run(args: &Worker, here: &Here) -> Result<Exit, Error> {
     if let Some(WorkerCommand::List(list)) = &args.command {
         return workers(list, here);
@@ -45,6 +51,11 @@ fn needed(store: &Store, here: &Here) -> Result<kd_app::batch::fleet::Store, Err
 fn workers(list: &List, here: &Here) -> Result<Exit, Error> {
     let store = needed(&list.store, here)?;
     let workers = kd_app::batch::fleet::open(&store)?.workers()?;
+    if list.json {
+        let text = crate::face::json::text(&face::worker_list_object(&workers), true)?;
+        writeln!(crate::out::stdout(), "{text}")?;
+        return Ok(Exit::Done);
+    }
     if workers.is_empty() {
         let text = "no worker is at work: `kd worker` starts one";
         writeln!(crate::out::stderr(), "{text}")?;
