@@ -10,7 +10,9 @@ use crate::adapters::{self, scripted};
 use crate::checkout::GitData;
 use crate::collect::{Collected, Collector, Counted, Untimed};
 use crate::env::Env;
-use crate::guard::{Backoff, Gate, Gated, Paid, Rate, Retry, Silence, Total, Untouched};
+use crate::guard::{
+    Backoff, Gate, Gated, Model, Paid, Rate, Redraw, Retry, Silence, Total, Untouched,
+};
 use crate::providers::{Clients, Service};
 use crate::spending::{Day, Spending};
 use crate::transport::http::Http;
@@ -452,6 +454,7 @@ impl Backends {
         let limit = service.limit.clone();
         let gate = self.gate.clone().map(|gate| (gate, service.gated()));
         let payer = payer(member, Some(model.clone()), service.billing());
+        let is_small = service.is_loopback() && kd_core::models::is_small(&model);
         let dialect = adapters::dialect(service.wire);
         let mut backend: Arc<dyn Backend> = Arc::new(Silence::new(Arc::new(Http::new(
             service,
@@ -471,7 +474,12 @@ impl Backends {
                 ..self.backoff
             },
         );
-        Ok(Arc::new(Total::new(Arc::new(retrying))))
+        let retrying: Arc<dyn Backend> = Arc::new(retrying);
+        if is_small {
+            let redrawn = Redraw::new(retrying, Model::Service);
+            return Ok(Arc::new(Total::new(Arc::new(redrawn))));
+        }
+        Ok(Arc::new(Total::new(retrying)))
     }
 
     /// Returns the service of a name; creates it on first use.
@@ -551,7 +559,14 @@ fn local_seat(
         &backends.env,
     );
     let spending = spending.paid_by(payer(member, member.model.clone(), Billing::Free));
-    Ok(timed(Arc::new(Paid::new(Arc::new(local), &spending))))
+    let mut config = backends.local.clone();
+    if let Some(model) = model {
+        config.model = Some(model.to_owned());
+    }
+    let paid = Paid::new(Arc::new(local), &spending);
+    let silence = Arc::new(Silence::new(Arc::new(paid)));
+    let redrawn = Redraw::new(silence, Model::File(config, backends.env.clone()));
+    Ok(Arc::new(Total::new(Arc::new(redrawn))))
 }
 
 /// One script player per member, so that its calls play one run after another.

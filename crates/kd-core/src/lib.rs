@@ -18,6 +18,7 @@ pub mod diff;
 pub mod display;
 mod draft;
 pub mod duet;
+pub mod echo;
 pub mod event;
 pub mod failure;
 pub mod fork;

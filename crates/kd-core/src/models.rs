@@ -240,6 +240,16 @@ pub fn kin(backend: &str, model: Option<&str>, agent: &str) -> String {
     }
 }
 
+/// Returns whether a name says that the model has at most four billion parameters: `qwen3:0.6b`, `smollm2-360m`.
+pub fn is_small(model: &str) -> bool {
+    let model = model.to_lowercase();
+    let parts = model.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    parts.into_iter().any(|part| {
+        let size = |unit: char| part.strip_suffix(unit)?.parse::<f32>().ok();
+        size('b').is_some_and(|billions| billions <= 4.0) || size('m').is_some()
+    })
+}
+
 /// Returns whether a model is meant to be fast and cheap, by the words that vendors use for that.
 pub fn is_fast(model: &str) -> bool {
     const WORDS: [&str; 8] = [
@@ -395,6 +405,31 @@ mod tests {
         }
         for name in ["gpt-5", "o3", "minimax-m1", "gemini-2.5-pro"] {
             assert!(!is_fast(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn small_models_say_so_in_their_names() {
+        for name in [
+            "qwen3:0.6b",
+            "smollm2:135m",
+            "SmolLM2-360M-Instruct",
+            "llama3.2:3b-instruct-q4_0",
+            "x:4b",
+        ] {
+            assert!(is_small(name), "{name}");
+        }
+        for name in [
+            "qwen3",
+            "llama3.1:8b",
+            "gpt-5",
+            "qwen3:30b-a3b",
+            "phi4",
+            "m",
+            "b",
+            "",
+        ] {
+            assert!(!is_small(name), "{name}");
         }
     }
 }

@@ -2,19 +2,20 @@
 //!
 //! The order, from the outside in:
 //!
-//! - HTTP services: [`Total`], [`Retry`], [`Rate`] or, in a fleet, [`Gated`], [`Silence`], the service. Each request is reserved where it is
+//! - HTTP services: [`Total`], for small models on this machine [`Redraw`], [`Retry`], [`Rate`] or, in a fleet, [`Gated`], [`Silence`], the service. Each request is reserved where it is
 //!   sent.
 //! - Agent programs: [`Total`], [`Silence`], [`Untouched`], [`Paid`], the program.
-//! - The built-in model and scripts: [`Total`], [`Silence`], [`Paid`], the model.
+//! - The built-in model and scripts: [`Total`], for models [`Redraw`], [`Silence`], [`Paid`], the model.
 //!
 //! [`Total`] limits the whole turn, retries and waiting included. [`Silence`] limits how long one attempt may stay
 //! silent; it is inside [`Rate`], so that waiting in our own queue does not count as the provider's silence. The
-//! content of an answer is parsed in `kd_reading`: no guard judges its form.
+//! content of an answer is parsed in `kd_reading`: no guard judges its form. [`Redraw`] compares words only.
 
 mod deadline;
 mod gate;
 mod paid;
 mod rate;
+mod redraw;
 mod retry;
 mod snapshot;
 mod untouched;
@@ -23,5 +24,6 @@ pub use deadline::{Silence, Total};
 pub use gate::{Gate, Gated, GatedService};
 pub use paid::Paid;
 pub use rate::{Limit, Rate};
+pub use redraw::{Model, Redraw};
 pub use retry::{Backoff, Retry};
 pub use untouched::Untouched;

@@ -23,6 +23,7 @@ use crate::ids::SeatName;
 use crate::message::{Address, Message};
 use crate::names::KING;
 use crate::names::{COUNCIL, SYSTEM};
+use crate::request::Prompt;
 use crate::text::Text;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -161,6 +162,21 @@ pub fn parse<'a>(text: &str, speakers: impl IntoIterator<Item = &'a str>) -> Opt
         }
     }
     Some(spoken)
+}
+
+/// Returns the messages in the history of a prompt, by the positions of their beginnings.
+pub fn messages(prompt: &Prompt) -> Vec<Spoken> {
+    let history = prompt.history.as_str();
+    let begins = prompt.starts.iter().filter_map(|at| history.get(*at..));
+    let first = history.strip_prefix(HEADER).unwrap_or_default();
+    let names: Vec<&str> = begins
+        .chain([first])
+        .filter_map(|begin| {
+            let (head, _) = begin.trim_start_matches('\n').split_once(": ")?;
+            Some(head.split_once(" (to ").map_or(head, |(name, _)| name))
+        })
+        .collect();
+    parse(history, names).unwrap_or_default()
 }
 
 /// Returns a sender's name in a form valid before a colon. Foreign files may contain anything.

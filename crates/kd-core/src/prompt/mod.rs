@@ -4,9 +4,11 @@
 //! folder, and the personas in `roles/`. They are short so that small models can follow them.
 
 mod history;
+mod small;
 
 pub(crate) use history::END as HISTORY_END;
-pub use history::{History, Spoken, parse, render};
+pub use history::{History, Spoken, messages, parse, render};
+pub use small::small;
 
 use crate::ids::SeatName;
 use crate::request::Prompt;
@@ -88,7 +90,16 @@ pub fn build(rules: &PromptRules, member: &Member, history: History, manner: Man
 
 /// Returns the end of the prompt: the mark after the history, and who speaks next.
 fn turn(seat: &SeatName, manner: Manner, sentences: u32) -> String {
-    let task = match manner {
+    format!(
+        "{}\nYou are {seat}. {}",
+        history::END,
+        task(manner, sentences)
+    )
+}
+
+/// Returns what the member is to do.
+fn task(manner: Manner, sentences: u32) -> String {
+    match manner {
         Manner::Answer => "Answer the question.".to_owned(),
         Manner::Alone => "You alone are asked. Answer the question.".to_owned(),
         Manner::Discuss => format!(
@@ -97,8 +108,24 @@ fn turn(seat: &SeatName, manner: Manner, sentences: u32) -> String {
         Manner::Conclude => format!(
             "Conclude in at most {sentences} sentences: what the council recommends, why, and who disagreed."
         ),
-    };
-    format!("{}\nYou are {seat}. {task}", history::END)
+    }
+}
+
+/// Reads the end of a prompt that [`build`] made: the member, and its kind of turn. `None` for other prompts.
+fn read_turn(turn: &str) -> Option<(&str, Manner)> {
+    let rest = turn.strip_prefix(history::END)?;
+    let (seat, said) = rest.strip_prefix("\nYou are ")?.split_once(". ")?;
+    let digits = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
+    let manners = [
+        Manner::Answer,
+        Manner::Alone,
+        Manner::Discuss,
+        Manner::Conclude,
+    ];
+    let manner = manners
+        .into_iter()
+        .find(|manner| digits(&task(*manner, 0)) == digits(said))?;
+    Some((seat, manner))
 }
 
 #[cfg(test)]

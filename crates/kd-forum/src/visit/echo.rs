@@ -1,42 +1,29 @@
 //! Detects echoes of a small model: a post that repeats its instructions, or a post that it was shown.
 
+use kd_core::echo::{Known, Repeated};
 use serde_json::Value;
 
-/// Consecutive words that count as an echo of the instructions.
+/// Consecutive words that count as an echo of the instructions: posts are short, and so are their instructions.
 const RUN: usize = 4;
 
 /// The instructions and posts given to a small model, to compare its answer with.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Echo {
-    instructions: Vec<String>,
-    posts: Vec<Vec<String>>,
-}
+pub(super) struct Echo(Known);
 
 impl Echo {
     pub(super) fn of<'a>(instructions: &str, posts: impl Iterator<Item = &'a str>) -> Self {
-        Self {
-            instructions: words(instructions),
-            posts: posts.map(words).filter(|post| !post.is_empty()).collect(),
-        }
+        let known = Known::new(RUN).instructions(instructions);
+        Self(posts.fold(known, Known::whole))
     }
 
     /// Returns the text that a call repeats, if any.
     pub(super) fn find(&self, arguments: &Value) -> Option<&'static str> {
-        let body = words(arguments["body"].as_str().unwrap_or_default());
-        let told = |run: &[String]| self.instructions.windows(RUN).any(|known| known == run);
-        if body.windows(RUN).any(told) {
-            return Some("the post repeats its instructions");
-        }
-        let again = self.posts.contains(&body);
-        again.then_some("the post repeats another word for word")
+        let body = arguments["body"].as_str().unwrap_or_default();
+        Some(match self.0.find(body)?.what {
+            Repeated::Answer => "the post repeats another word for word",
+            Repeated::Instructions | Repeated::Frame => "the post repeats its instructions",
+        })
     }
-}
-
-/// Splits a text into words, without case and punctuation.
-fn words(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
-    let words = words.filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,228 @@
+//! Rewrites the prompt of a member for a model too small to follow rules: one plain system line, then the question.
+//!
+//! Input: a prompt from [`super::build`]. Output: a prompt with the same answer to give, in words that a model of a
+//! hundred million parameters follows more often than it recites them. Other prompts stay as they are.
+
+use super::{Manner, Spoken, messages, read_turn};
+use crate::names::KING;
+use crate::request::Prompt;
+use crate::roles::ROLES;
+
+/// The system line of such models as they were trained: it keeps them polite.
+const BEGIN: &str = "You are a helpful AI assistant.";
+const ANSWER: &str = "Answer in a few short sentences.";
+const SUM_UP: &str = "You summarize answers in two sentences.";
+const CONCLUDE: &str = "What is the main advice?";
+
+/// Maximum characters of an answer in the list given to the chair.
+const LISTED_CHARS_MAX: usize = 280;
+/// Maximum characters of an earlier message.
+const EARLIER_CHARS_MAX: usize = 400;
+/// Maximum number of earlier messages.
+const EARLIER_MAX: usize = 6;
+
+/// Returns the prompt for a small model. `None` if the prompt is not one of a council.
+pub fn small(prompt: &Prompt) -> Option<Prompt> {
+    let (seat, manner) = read_turn(&prompt.turn)?;
+    let said = messages(prompt);
+    let (rules, turn) = match manner {
+        Manner::Conclude => conclude(&said),
+        _ => answer(&prompt.persona, seat, &said)?,
+    };
+    Some(Prompt {
+        rules,
+        turn,
+        ..Prompt::default()
+    })
+}
+
+/// Asks for an answer to the user's last message, after a short record of what was said before.
+fn answer(persona: &str, seat: &str, said: &[Spoken]) -> Option<(String, String)> {
+    let last = said.iter().rposition(|s| s.from == KING)?;
+    let rules: Vec<&str> = [BEGIN, line_of(persona), ANSWER]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
+    let mut turn = String::new();
+    let (before, rest) = said.split_at(last);
+    let (asked, after) = rest.split_first()?;
+    let earlier = &before[before.len().saturating_sub(EARLIER_MAX)..];
+    for message in earlier {
+        let from = match message.from.as_str() {
+            KING => "Question",
+            name if name == seat => "You answered",
+            _ => "An answer",
+        };
+        let body = begin_of(&message.body, EARLIER_CHARS_MAX);
+        turn.push_str(&format!("{from}: {body}\n\n"));
+    }
+    turn.push_str(&listed(after));
+    turn.push_str(&asked.body);
+    Some((rules.join(" "), turn))
+}
+
+/// Asks for a conclusion from the answers to the user's last message.
+fn conclude(said: &[Spoken]) -> (String, String) {
+    let last = said.iter().rposition(|s| s.from == KING);
+    let (asked, answers) = match last {
+        Some(at) => (said[at].body.as_str(), &said[at + 1..]),
+        None => ("", said),
+    };
+    let turn = format!("Question: {asked}\n\n{}{CONCLUDE}", listed(answers));
+    (format!("{BEGIN} {SUM_UP}"), turn)
+}
+
+/// Lists answers, shortened; empty without any.
+fn listed(answers: &[Spoken]) -> String {
+    if answers.is_empty() {
+        return String::new();
+    }
+    let mut list = "Answers:\n".to_owned();
+    for answer in answers {
+        let body = begin_of(&answer.body, LISTED_CHARS_MAX);
+        let line: Vec<&str> = body.split_whitespace().collect();
+        list.push_str(&format!("- {}\n", line.join(" ")));
+    }
+    list.push('\n');
+    list
+}
+
+/// Returns the line that stands for a persona: the first sentence of a built-in role, or all of the user's own words.
+fn line_of(persona: &str) -> &str {
+    let persona = persona.trim();
+    if ROLES.iter().any(|role| role.persona.trim() == persona) {
+        return persona
+            .split_inclusive(". ")
+            .next()
+            .unwrap_or(persona)
+            .trim();
+    }
+    persona
+}
+
+/// Returns the beginning of a text, up to the end of the last sentence or word within the limit.
+fn begin_of(text: &str, chars_max: usize) -> &str {
+    let text = text.trim();
+    let Some((end, _)) = text.char_indices().nth(chars_max) else {
+        return text;
+    };
+    let begin = &text[..end];
+    let sentence = begin.rfind(['.', '!', '?']).map(|at| at + 1);
+    let word = begin.rfind(char::is_whitespace);
+    begin[..sentence.or(word).unwrap_or(end)].trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SeatName;
+    use crate::message::{Address, Message, Provenance, Status};
+    use crate::prompt::{PromptRules, build, render};
+    use crate::roster::Member;
+    use jiff::Timestamp;
+
+    fn message(from: &str, body: &str) -> Message {
+        Message {
+            seq: 1,
+            from: from.into(),
+            to: Address::All,
+            at: Timestamp::UNIX_EPOCH,
+            status: (from != KING).then_some(Status::Complete),
+            refs: vec![],
+            provenance: Provenance::default(),
+            extra: Default::default(),
+            body: body.into(),
+        }
+    }
+
+    fn prompt(seat: &str, persona: &str, said: &[(&str, &str)], manner: Manner) -> Prompt {
+        let member = Member {
+            persona: persona.into(),
+            ..Member::new(SeatName::new(seat).unwrap(), "local")
+        };
+        let thread: Vec<Message> = said
+            .iter()
+            .map(|(from, body)| message(from, body))
+            .collect();
+        build(
+            &PromptRules::default(),
+            &member,
+            render(&thread, []),
+            manner,
+        )
+    }
+
+    fn text(prompt: &Prompt) -> String {
+        small(prompt).unwrap().as_text()
+    }
+
+    #[test]
+    fn a_question_comes_last_after_one_plain_line() {
+        let role = crate::roles::find("pragmatist").unwrap();
+        let asked = [(KING, "Why is the sky blue?")];
+        assert_eq!(
+            text(&prompt("pragmatist", role.persona, &asked, Manner::Answer)),
+            "You are a helpful AI assistant. You are practical. Answer in a few short sentences.\n\nWhy is the sky blue?"
+        );
+        // What the user wrote about a member is kept.
+        assert_eq!(
+            text(&prompt(
+                "ann",
+                "You like bees. A lot.",
+                &asked,
+                Manner::Alone
+            )),
+            "You are a helpful AI assistant. You like bees. A lot. Answer in a few short sentences.\n\nWhy is the sky blue?"
+        );
+    }
+
+    #[test]
+    fn earlier_messages_are_short_and_say_whose_they_are() {
+        let long = format!("Yes. {}", "word ".repeat(200));
+        let said = [
+            (KING, "Old?"),
+            ("ann", long.as_str()),
+            ("bob", "No."),
+            (KING, "New?"),
+            ("bob", "Two\nlines."),
+        ];
+        assert_eq!(
+            text(&prompt("ann", "", &said, Manner::Discuss)),
+            "You are a helpful AI assistant. Answer in a few short sentences.\n\nQuestion: Old?\n\nYou answered: Yes.\n\nAn answer: No.\n\nAnswers:\n- Two lines.\n\nNew?"
+        );
+    }
+
+    #[test]
+    fn the_chair_gets_a_list_and_a_question() {
+        let said = [
+            (KING, "Old?"),
+            ("ann", "x"),
+            (KING, "Why?"),
+            ("ann", "One."),
+            ("bob", "Two."),
+        ];
+        assert_eq!(
+            text(&prompt("chair", "You chair.", &said, Manner::Conclude)),
+            "You are a helpful AI assistant. You summarize answers in two sentences.\n\nQuestion: Why?\n\nAnswers:\n- One.\n- Two.\n\nWhat is the main advice?"
+        );
+    }
+
+    #[test]
+    fn other_prompts_are_left_alone() {
+        for turn in [
+            "",
+            "Vote.",
+            "---\nYou are ann. Do something else.",
+            "---\nYou are ann",
+        ] {
+            let prompt = Prompt {
+                history: "Why?".into(),
+                turn: turn.into(),
+                ..Prompt::default()
+            };
+            assert_eq!(small(&prompt), None, "{turn:?}");
+        }
+        // Nobody has asked.
+        assert_eq!(small(&prompt("ann", "", &[], Manner::Answer)), None);
+    }
+}
