@@ -209,3 +209,34 @@ async fn a_keep_alive_is_a_sign_of_life() {
         "an empty piece leaked out"
     );
 }
+
+#[tokio::test]
+async fn a_small_model_on_this_machine_is_asked_again_if_it_repeats_its_instructions() {
+    let told = "Name the biggest risk or hidden assumption, and how to find out cheaply.";
+    let echo = Reply::words(&["Right. Name the biggest risk", " or hidden assumption."]);
+    for (model, requests) in [("tiny:0.5b", 2), ("large:70b", 1)] {
+        let script = Script {
+            wire: Wire::OpenAi,
+            replies: vec![echo.clone(), Reply::words(&["Use a file."])],
+        };
+        let fake = Fake::start(script).await.unwrap();
+        let backends = backends([("near", provider(&fake, Wire::OpenAi))]);
+        let member = kd_core::Member {
+            model: Some(model.into()),
+            ..member("near")
+        };
+        let mut request = request();
+        request.prompt.persona = told.into();
+        let heard = hear(&*backends.seat(&member).unwrap(), request).await;
+        assert_eq!(fake.seen().len(), requests, "{model}");
+        match requests {
+            2 => {
+                assert_eq!(heard.whole(), "Use a file.");
+                assert!(!heard.shown.contains("hidden assumption"), "never shown");
+                let again = heard.retries[0].message.as_str();
+                assert_eq!(again, "the model repeated its instructions");
+            }
+            _ => assert!(heard.whole().contains("hidden assumption")),
+        }
+    }
+}

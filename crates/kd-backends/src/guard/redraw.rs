@@ -23,6 +23,9 @@ const ATTEMPTS: u32 = 3;
 const KEPT_WORDS_LEAST: usize = 5;
 /// Model files up to this size get prompts that a very small model can follow.
 const SMALL_BYTES_MAX: u64 = 256 << 20;
+/// The rise of the temperature with each attempt, and where it ends.
+const WARMER: f32 = 0.25;
+const WARMEST: f32 = 0.8;
 /// The distance between the seeds of attempts.
 const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -136,6 +139,11 @@ impl Draws {
         let mut request = self.request.clone();
         let step = SEED_STEP.wrapping_mul(u64::from(self.attempt));
         request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(step));
+        // Near the most likely tokens, another seed often gives the same text.
+        let warmer = |t: f32| t.max((t + WARMER * self.attempt as f32).min(WARMEST));
+        if self.attempt > 0 {
+            request.sampling.temperature = request.sampling.temperature.map(warmer);
+        }
         self.attempt += 1;
         self.answer = Some(Attempt {
             deltas: self.inner.ask(request),

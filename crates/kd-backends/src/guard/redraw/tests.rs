@@ -42,6 +42,7 @@ fn asked() -> Request {
         ..request.prompt
     };
     request.sampling.seed = Some(7);
+    request.sampling.temperature = Some(0.3);
     request
 }
 
@@ -94,14 +95,13 @@ async fn a_repetition_is_never_shown_and_drawn_again_with_another_seed() {
         panic!("{deltas:?}")
     };
     assert_eq!(usage.unwrap().repeats, 1, "the attempt is counted");
-    let seeds: Vec<_> = played
-        .requests
-        .lock()
-        .unwrap()
-        .iter()
-        .map(|r| r.sampling.seed)
-        .collect();
-    assert!(seeds.len() == 2 && seeds[0] == Some(7) && seeds[1] != seeds[0]);
+    let requests = played.requests.lock().unwrap();
+    let [first, second] = requests.as_slice() else {
+        panic!("{requests:?}")
+    };
+    assert_eq!(first.sampling.seed, Some(7));
+    assert_ne!(second.sampling.seed, first.sampling.seed);
+    assert_eq!(second.sampling.temperature, Some(0.55), "a little warmer");
 }
 
 #[tokio::test]
