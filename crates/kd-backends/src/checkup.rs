@@ -90,15 +90,8 @@ pub async fn examine(
             Ok(program) => {
                 report.version = version(&program, &backends.env).await;
                 report.program = Some(program);
-                let known = programs::program(&member.backend).zip(report.version.as_deref());
-                if let Some((known, version)) = known {
-                    // It would fail at a flag that it does not know.
-                    if let Some(update) = known.too_old(version) {
-                        report.problem = Some(format!("version {version} is too old"));
-                        report.advice = Some(update);
-                        return report;
-                    }
-                    report.advice = known.better(version);
+                if is_too_old(&mut report) {
+                    return report;
                 }
                 if let Ok((by, words)) = backends.read_only_by(member) {
                     (report.held_by, report.read_only_by) = (Some(by), Some(words));
@@ -151,6 +144,22 @@ pub async fn examine(
         judge(&mut report, tried, folder.join(FILE).exists());
     }
     report
+}
+
+/// Reports a program that is too old: it would fail at a flag that it does not know. Advises an update where only the best
+/// form is missing.
+fn is_too_old(report: &mut Report) -> bool {
+    let known = programs::program(&report.backend).zip(report.version.as_deref());
+    let Some((known, version)) = known else {
+        return false;
+    };
+    let Some(update) = known.too_old(version) else {
+        report.advice = known.better(version);
+        return false;
+    };
+    report.problem = Some(format!("version {version} is too old"));
+    report.advice = Some(update);
+    true
 }
 
 /// Decides whether an agent is read-only, from whether it tried to write and whether the file exists.

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::ids::TurnId;
 use crate::usage::Usage;
 use jiff::Timestamp;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The turn that wrote a message.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl View {
     }
 
     /// Puts the messages of each round into the order in which their members were asked.
-    fn order(&mut self, wrote: &HashMap<u32, Wrote>) {
+    fn order(&mut self, wrote: &BTreeMap<u32, Wrote>) {
         let mut places: Vec<(usize, usize)> = Vec::new();
         for at in 0..=self.panels.len() {
             let panel = self.panels.get(at);
@@ -102,73 +102,74 @@ impl View {
 }
 
 /// Returns the turns that wrote messages, by the number of the message.
-fn wrote(records: &[Record]) -> HashMap<u32, Wrote> {
-    let mut begun: HashMap<TurnId, (usize, Timestamp)> = HashMap::new();
-    let mut wrote: HashMap<u32, Wrote> = HashMap::new();
+fn wrote(records: &[Record]) -> BTreeMap<u32, Wrote> {
+    let mut begun: BTreeMap<TurnId, (usize, Timestamp)> = BTreeMap::new();
+    let mut wrote: BTreeMap<u32, Wrote> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
-        match &record.event {
-            Event::TurnQueued { turn, replaces, .. } => {
-                // A repeated answer takes the place of the failed one.
-                let order = replaces
-                    .and_then(|seq| wrote.get(&seq))
-                    .map_or(at, |old| old.order);
-                begun.insert(*turn, (order, record.ts));
-            }
-            Event::TurnFinished {
-                turn,
-                message: Some(seq),
-                usage,
-                tools,
-                thought,
-                ..
-            } => {
-                if let Some((order, from)) = begun.remove(turn) {
-                    let trace = Trace {
-                        thinking: String::new(),
-                        thought: *thought as usize,
-                        tools: *tools,
-                        span: Some((from, record.ts)),
-                    };
-                    let usage = *usage;
-                    wrote.insert(
-                        *seq,
-                        Wrote {
-                            order,
-                            usage,
-                            failure: None,
-                            trace,
-                        },
-                    );
-                }
-            }
-            Event::TurnFailed {
-                turn,
-                message: Some(seq),
-                failure,
-                ..
-            } => {
-                if let Some((order, from)) = begun.remove(turn) {
-                    let trace = Trace {
-                        thinking: String::new(),
-                        thought: 0,
-                        tools: 0,
-                        span: Some((from, record.ts)),
-                    };
-                    let usage = failure.used.as_deref().map(|used| used.usage);
-                    let failure = Some(failure.clone());
-                    wrote.insert(
-                        *seq,
-                        Wrote {
-                            order,
-                            usage,
-                            failure,
-                            trace,
-                        },
-                    );
-                }
-            }
-            _ => {}
+        if let Event::TurnQueued { turn, replaces, .. } = &record.event {
+            // A repeated answer takes the place of the failed one.
+            let order = replaces
+                .and_then(|seq| wrote.get(&seq))
+                .map_or(at, |old| old.order);
+            begun.insert(*turn, (order, record.ts));
+        }
+        let Some((seq, usage, failure, trace)) = ended(&record.event) else {
+            continue;
+        };
+        let began = record.event.turn().and_then(|turn| begun.remove(&turn));
+        if let Some((order, from)) = began {
+            let trace = Trace {
+                span: Some((from, record.ts)),
+                ..trace
+            };
+            wrote.insert(
+                seq,
+                Wrote {
+                    order,
+                    usage,
+                    failure,
+                    trace,
+                },
+            );
         }
     }
     wrote
+}
+
+/// Returns the message of a turn that ended, its usage, its failure, and its trace without times.
+fn ended(event: &Event) -> Option<(u32, Option<Usage>, Option<Failure>, Trace)> {
+    let trace = |tools, thought| Trace {
+        thinking: String::new(),
+        thought,
+        tools,
+        span: None,
+    };
+    if let Event::TurnFinished {
+        message,
+        usage,
+        tools,
+        thought,
+        ..
+    } = event
+    {
+        return Some((
+            *message.as_ref()?,
+            *usage,
+            None,
+            trace(*tools, *thought as usize),
+        ));
+    }
+    if let Event::TurnFailed {
+        message, failure, ..
+    } = event
+    {
+        let usage = failure.used.as_deref().map(|used| used.usage);
+        return Some((
+            *message.as_ref()?,
+            usage,
+            Some(failure.clone()),
+            trace(0, 0),
+        ));
+    }
+    None
 }

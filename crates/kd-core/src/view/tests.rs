@@ -550,20 +550,19 @@ fn a_reopened_thread_is_the_same_picture() {
         records.push(record(seq, event));
     }
     let shown = |view: &View| -> Vec<(u32, Option<u64>, Option<Timestamp>)> {
-        let shown = view.panels.iter().filter_map(|panel| match &panel.content {
-            Content::Message {
+        let shown = view.panels.iter().filter_map(|panel| {
+            let Content::Message {
                 message,
                 usage,
                 trace,
                 ..
-            } => {
-                let from = trace
-                    .as_deref()
-                    .and_then(|trace| trace.span)
-                    .map(|span| span.0);
-                Some((message.seq, usage.map(|usage| usage.output_tokens), from))
-            }
-            _ => None,
+            } = &panel.content
+            else {
+                return None;
+            };
+            let span = trace.as_deref().and_then(|trace| trace.span);
+            let tokens = usage.map(|usage| usage.output_tokens);
+            Some((message.seq, tokens, span.map(|span| span.0)))
         });
         shown.collect()
     };

@@ -73,7 +73,7 @@ impl ChatLines {
     }
 
     /// Returns this output, for programs: one line of JSON for each event.
-    pub(crate) fn as_json(mut self, thread: ThreadId, roster: &Roster) -> Self {
+    pub(crate) fn with_json(mut self, thread: ThreadId, roster: &Roster) -> Self {
         let members = roster.members().iter().map(|member| member.name.clone());
         self.json = Some((thread, members.collect()));
         self

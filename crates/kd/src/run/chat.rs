@@ -154,7 +154,7 @@ impl Room<'_> {
         let echo = !self.keyboard.is_terminal;
         let mut face = ChatLines::new(self.here.out_styles(), view, echo);
         if self.args.jsonl {
-            face = face.as_json(session.thread().clone(), roster);
+            face = face.with_json(session.thread().clone(), roster);
         }
         let mut stay = Stay {
             next: None,
