@@ -246,7 +246,8 @@ pub fn is_small(model: &str) -> bool {
     let parts = model.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
     parts.into_iter().any(|part| {
         let size = |unit: char| part.strip_suffix(unit)?.parse::<f32>().ok();
-        size('b').is_some_and(|billions| billions <= 4.0) || size('m').is_some()
+        // `-1m` is a context of a million tokens.
+        size('b').is_some_and(|billions| billions <= 4.0) || size('m').is_some_and(|m| m >= 50.0)
     })
 }
 
@@ -424,6 +425,7 @@ mod tests {
             "llama3.1:8b",
             "gpt-5",
             "qwen3:30b-a3b",
+            "qwen2.5-14b-instruct-1m",
             "phi4",
             "m",
             "b",
