@@ -3,9 +3,7 @@
 use crate::clean::clean_line;
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, TurnId};
-use crate::message::{
-    Address, BROKEN_OFF, CUT_AT, Draft, FINISH, INTERRUPTED, LENGTH, Provenance, Status,
-};
+use crate::message::{Address, BROKEN_OFF, CUT_AT, Draft, FINISH, INTERRUPTED, Provenance, Status};
 use crate::names::KING;
 use crate::request::Finish;
 use crate::roster::Member;
@@ -56,8 +54,8 @@ pub(crate) struct Ended<'a> {
 /// Returns the message of a turn: the answer, a partial answer, or the reason there is none.
 pub(crate) fn of_turn(ended: &Ended<'_>, at: Timestamp) -> Draft {
     let mut extra = BTreeMap::new();
-    if ended.finish == Some(Finish::Length) {
-        extra.insert(FINISH.to_owned(), LENGTH.to_owned());
+    if let Some(cut) = ended.finish.and_then(Finish::cut) {
+        extra.insert(FINISH.to_owned(), cut.to_owned());
         if let Some(tokens) = ended.tokens.filter(|tokens| *tokens > 0) {
             extra.insert(CUT_AT.to_owned(), tokens.to_string());
         }

@@ -3,6 +3,7 @@
 use crate::clean::clean_text;
 use crate::ids::{SeatName, TurnId};
 use crate::names::{ALL, KING};
+use crate::request::Finish;
 use crate::text::Text;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,10 +11,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Front matter of an answer cut by the token limit: `finish: length`.
+/// Front matter of an answer that was cut, by the token limit or at a repetition: `finish: length`.
 pub(crate) const FINISH: &str = "finish";
-
-pub(crate) const LENGTH: &str = "length";
 /// The tokens of an answer that the token limit cut.
 pub(crate) const CUT_AT: &str = "cut_at";
 
@@ -234,21 +233,31 @@ impl Message {
         self.extra.contains_key(PASS)
     }
 
-    /// Returns whether the token limit cut the answer.
+    /// Returns whether the answer was cut: by the token limit, or where the model repeated what it was told.
     pub fn is_cut(&self) -> bool {
-        self.extra
-            .get(FINISH)
-            .is_some_and(|finish| finish == LENGTH)
+        self.cut().is_some()
     }
 
-    /// Returns the mark at the end of an answer that the token limit cut: `…[cut at 220 tokens]`.
+    /// Returns what cut the answer: `length` or `repetition`.
+    pub fn cut(&self) -> Option<&'static str> {
+        let finish = self.extra.get(FINISH)?;
+        [Finish::Length, Finish::Repetition]
+            .into_iter()
+            .filter_map(Finish::cut)
+            .find(|word| word == finish)
+    }
+
+    /// Returns the mark at the end of an answer that was cut: `…[cut at 220 tokens]`.
     pub fn cut_mark(&self) -> Option<String> {
         self.cut_mark_at(None)
     }
 
     /// The same; `tokens` are those of the answer, where the message does not say them.
     pub(crate) fn cut_mark_at(&self, tokens: Option<u64>) -> Option<String> {
-        self.is_cut().then(|| {
+        self.cut().map(|cut| {
+            if Some(cut) == Finish::Repetition.cut() {
+                return "…[cut at a repetition]".to_owned();
+            }
             let told = self.extra.get(CUT_AT).and_then(|n| n.parse::<u64>().ok());
             match told.or(tokens) {
                 Some(1) => "…[cut at 1 token]".to_owned(),
@@ -348,6 +357,31 @@ mod tests {
             provenance: Provenance::default(),
             extra: replaces.into_iter().collect(),
             body: "x".into(),
+        }
+    }
+
+    #[test]
+    fn what_was_cut_ends_with_a_mark_that_says_by_what() {
+        let finished = |finish: &str, tokens: Option<&str>| {
+            let mut message = message(1, "tiny", Status::Complete, None);
+            message.extra.insert(FINISH.into(), finish.into());
+            if let Some(tokens) = tokens {
+                message.extra.insert(CUT_AT.into(), tokens.into());
+            }
+            message
+        };
+        for (finish, tokens, shown) in [
+            ("length", Some("220"), "x…[cut at 220 tokens]"),
+            ("length", Some("1"), "x…[cut at 1 token]"),
+            ("length", None, "x…[cut at the token limit]"),
+            ("repetition", Some("220"), "x…[cut at a repetition]"),
+            ("repetition", None, "x…[cut at a repetition]"),
+            ("stop", None, "x"),
+            ("later", None, "x"),
+        ] {
+            let message = finished(finish, tokens);
+            assert_eq!(message.shown(), shown, "{finish}");
+            assert_eq!(message.is_cut(), shown != "x", "{finish}");
         }
     }
 

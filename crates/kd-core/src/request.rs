@@ -378,6 +378,19 @@ pub enum Finish {
     Stop,
     /// The token limit cut the answer.
     Length,
+    /// The answer was cut where the model repeated what it was told.
+    Repetition,
+}
+
+impl Finish {
+    /// Returns the word in messages for what cut an answer; `None` if the model finished.
+    pub(crate) fn cut(self) -> Option<&'static str> {
+        match self {
+            Self::Stop => None,
+            Self::Length => Some("length"),
+            Self::Repetition => Some("repetition"),
+        }
+    }
 }
 
 /// One piece of an arriving answer.

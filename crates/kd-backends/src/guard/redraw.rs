@@ -279,7 +279,7 @@ impl Draws {
             let text = format!("the answer ends where the model {what}");
             self.ready.push_back(Ok(Delta::Notice { text }));
             self.ready.push_back(Ok(Delta::Finished {
-                finish: Finish::Stop,
+                finish: Finish::Repetition,
                 text: Some(std::mem::take(&mut self.best)),
                 usage: self.spent.take(),
                 choices: Vec::new(),

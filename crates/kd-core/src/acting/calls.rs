@@ -18,7 +18,7 @@ pub(super) enum Verdict {
 }
 
 /// Checks calls, and gives each an id that no other call of the conversation has. If the client takes one call at a
-/// time, the first stays. `is_cut`: the token limit ended the answer, so that its last call may be incomplete.
+/// time, the first stays. `is_cut`: the answer was cut, so that its last call may be incomplete.
 pub(super) fn check(talk: &Talk, calls: &mut Vec<ToolCall>, is_cut: bool) -> Verdict {
     if is_cut {
         // A client would run what is left of it.

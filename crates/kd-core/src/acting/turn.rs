@@ -183,7 +183,7 @@ impl Acting {
     /// Decides whether an answer of the acting member is passed on to the client.
     fn judge(&mut self, turn: &mut Turn, end: &mut End, finish: Finish) {
         // The last call of an answer that was cut off is not complete.
-        let is_cut = finish == Finish::Length;
+        let is_cut = finish != Finish::Stop;
         match calls::check(&self.open.talk, &mut turn.calls, is_cut) {
             Verdict::Possible => {}
             Verdict::Impossible(why) if self.repairs < REPAIRS_MAX && !turn.stopped => {

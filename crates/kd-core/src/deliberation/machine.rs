@@ -627,8 +627,8 @@ impl Deliberation {
         } else {
             draft.extra.insert("stage".into(), stage.name.into());
         }
-        if finish == Finish::Length {
-            draft.extra.insert("finish".into(), "length".into());
+        if let Some(cut) = finish.cut() {
+            draft.extra.insert("finish".into(), cut.into());
         }
         if let Some(turn) = self.open.get_mut(&id) {
             turn.reply = Some((text, priced));

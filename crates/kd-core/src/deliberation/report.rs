@@ -157,8 +157,11 @@ impl Report {
                     true => "the conclusion",
                     false => &format!("{}'s answer", message.from),
                 };
-                self.notices
-                    .push(format!("{whose} was cut at the token limit"));
+                let cut_at = match message.cut() {
+                    Some("repetition") => "a repetition",
+                    _ => "the token limit",
+                };
+                self.notices.push(format!("{whose} was cut at {cut_at}"));
             }
             Event::FloorYielded { outcome, .. } => self.ended = Some(*outcome),
             // These events are not about the deliberation, or its facts contain the same.

@@ -160,7 +160,7 @@ impl Turn {
         self.ended.map(|ended| self.elapsed(ended))
     }
 
-    /// Returns the final text as it is shown: with a mark if the token limit cut it.
+    /// Returns the final text as it is shown: with a mark if it was cut.
     pub fn shown(&self) -> Cow<'_, str> {
         match self.cut_mark() {
             Some(mark) => Cow::Owned(format!("{}{mark}", self.body().trim_end())),
@@ -168,7 +168,7 @@ impl Turn {
         }
     }
 
-    /// Returns the mark at the end of an answer that the token limit cut.
+    /// Returns the mark at the end of an answer that was cut.
     pub fn cut_mark(&self) -> Option<String> {
         let tokens = self
             .usage

@@ -152,6 +152,24 @@ fn the_backend_has_the_last_word_on_the_text_and_retrying_voids_what_came() {
 }
 
 #[test]
+fn an_answer_cut_at_a_repetition_says_so_in_its_message() {
+    let mut bench = Bench::new(Setup::default());
+    bench.say("Why?");
+    bench.delta(
+        "claude",
+        Delta::Finished {
+            finish: Finish::Repetition,
+            text: Some("Its own beginning.".into()),
+            usage: None,
+            choices: vec![],
+        },
+    );
+    let draft = bench.drafts.last().expect("the answer");
+    assert_eq!(draft.body, "Its own beginning.");
+    assert_eq!(draft.extra["finish"], "repetition");
+}
+
+#[test]
 fn a_total_without_the_figures_of_one_turn_is_a_lower_bound() {
     let silent = || Delta::Finished {
         finish: Finish::Stop,

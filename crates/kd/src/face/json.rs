@@ -84,10 +84,10 @@ struct Answer<'a> {
     seconds: Option<f64>,
     /// The number of its message in the thread.
     message: Option<u32>,
-    /// Whether the token limit cut it off.
+    /// Whether it was cut off.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
-    /// `length` if the token limit cut it off.
+    /// What cut it off: `length` for the token limit, `repetition` where the model repeated what it was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     finish: Option<&'static str>,
 }
@@ -185,11 +185,7 @@ fn answer(turn: &Turn) -> Answer<'_> {
         seconds: turn.took().map(|took| took.as_secs_f64()),
         message: turn.message.as_ref().map(|m| m.seq),
         cut: turn.message.as_deref().is_some_and(Message::is_cut),
-        finish: turn
-            .message
-            .as_deref()
-            .is_some_and(Message::is_cut)
-            .then_some("length"),
+        finish: turn.message.as_deref().and_then(Message::cut),
     }
 }
 

@@ -116,9 +116,15 @@ async fn if_every_attempt_repeats_the_best_beginning_is_the_answer() {
         &["never asked"],
     ]);
     let (seen, deltas) = shown(&redraw, asked()).await;
-    let Some(Ok(Delta::Finished { text: whole, .. })) = deltas.last() else {
+    let Some(Ok(Delta::Finished {
+        finish,
+        text: whole,
+        ..
+    })) = deltas.last()
+    else {
         panic!("{deltas:?}")
     };
+    assert_eq!(*finish, Finish::Repetition, "marked as cut");
     assert_eq!(whole.as_deref(), Some("I would take one file for now."));
     let notice = Delta::Notice {
         text: "the answer ends where the model repeated its instructions".into(),
