@@ -845,90 +845,66 @@ async fn a_worker_looks_again_at_a_batch_that_it_could_not_serve_for_a_moment() 
     .expect("it ends");
 }
 
-/// A service that answers after a while, unless the key of the machine is `broken` or everybody's questions are `bad`.
-async fn picky() -> kd_fake::Fake {
-    let wire = kd_fake::Wire::OpenAi;
-    let choose = move |seen: &kd_fake::Seen, _| {
-        let key = seen.header("authorization").unwrap_or_default();
-        let reply = match key.trim_start_matches("Bearer ") {
-            "broken" | "bad" => kd_fake::Reply::status(400),
-            _ => kd_fake::Reply::paced(2, Duration::from_millis(20)),
+/// A service that never answers the first requests, and refuses all others.
+async fn refusing(silent: usize) -> kd_fake::Fake {
+    let seen = std::sync::atomic::AtomicUsize::new(0);
+    let choose = move |_: &kd_fake::Seen, _| {
+        let reply = match seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < silent {
+            true => kd_fake::Reply::paced(1, Duration::from_secs(3600)),
+            false => kd_fake::Reply::status(400),
         };
-        Some((wire, reply))
+        Some((kd_fake::Wire::OpenAi, reply))
     };
-    let addr = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-    kd_fake::Fake::choosing(addr, choose)
+    kd_fake::Fake::choosing(([127, 0, 0, 1], 0).into(), choose)
         .await
         .expect("it listens")
 }
 
-impl Fleet {
-    /// Starts a worker with this key on a machine of its own.
-    fn keyed(&self, home: &Home, key: &str) -> (Running, Home) {
-        let home = like(home, |_| {});
-        let mut command = self.kd(&home, &["worker", "--lease", "5s", "--concurrency", "2"]);
-        command.env("SVC_KEY", key);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        (Running(Some(command.spawn().expect("it starts"))), home)
-    }
-}
-
-fn keyed(service: &kd_fake::Fake) -> Home {
-    let mut config = at_service(&format!("{}/v1", service.url()));
-    config["providers"]["svc"]["key_env"] = json!("SVC_KEY");
-    config["council"]["members"] = json!(["ada"]);
-    Home::new(&config)
-}
-
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_whose_questions_fail_while_others_answer_theirs_steps_aside() {
-    let service = picky().await;
+async fn a_batch_of_failures_ends_without_another_worker() {
+    let service = refusing(0).await;
     tokio::task::spawn_blocking(move || {
         let Some(fleet) = Fleet::new() else { return };
-        let home = keyed(&service);
-        let (sound, _first) = fleet.keyed(&home, "sound");
-        let q = questions(&home, 150);
-        let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "0"];
-        let run = fleet.start(&home, &args);
-        until("an answer", || {
-            (fleet.status(&home)["counts"]["answered"].as_u64()? > 0).then_some(())
-        });
-        let (broken, _second) = fleet.keyed(&home, "broken");
-        until("the refusal", || {
-            let told = "failed on this worker while others answered theirs: ada: ";
-            fleet.refuses(&home, told).then_some(())
-        });
-        let said = run.said();
-        assert_eq!(said.code, Some(0), "{}", said.err);
-        let lines = results(&home);
-        assert_eq!(lines.len(), 150);
-        assert!(lines.iter().all(|line| line["status"] == "answered"));
-        for worker in [broken, sound] {
-            worker.signal(Signal::TERM);
-            assert_eq!(worker.said().code, Some(0));
-        }
+        let home = Home::new(&at_service(&service.url()));
+        let q = questions(&home, 3);
+        let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "2"];
+        let said = fleet.run(&home, &args);
+        assert_eq!(said.code, Some(6), "{}", said.err);
+        let failed = results(&home);
+        assert_eq!(failed.len(), 3);
+        assert!(failed.iter().all(|line| line["status"] == "failed"));
+        assert_eq!(fleet.status(&home)["counts"]["failed"], 3);
+        assert_eq!(service.seen().len(), 6, "each member was asked once");
     })
     .await
     .expect("it ends");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn questions_that_fail_on_every_worker_are_asked_once() {
-    let service = picky().await;
+async fn a_last_chance_that_fails_is_written_and_the_next_batch_is_served() {
+    let service = refusing(2).await;
     tokio::task::spawn_blocking(move || {
         let Some(fleet) = Fleet::new() else { return };
-        let home = keyed(&service);
-        let workers = [fleet.keyed(&home, "bad"), fleet.keyed(&home, "bad")];
-        let q = questions(&home, 40);
+        let home = Home::new(&at_service(&service.url()));
+        let q = questions(&home, 1);
         let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "0"];
-        let said = fleet.run(&home, &args);
+        let run = fleet.start(&home, &[&args[..], &["--attempts", "2"]].concat());
+        let (first, second) = (like(&home, |_| {}), like(&home, |_| {}));
+        let victim = fleet.worker(&first);
+        until("both requests", || {
+            (service.seen().len() == 2).then_some(())
+        });
+        victim.signal(Signal::KILL);
+        let worker = fleet.worker(&second);
+        let said = run.said();
         assert_eq!(said.code, Some(6), "{}", said.err);
-        assert_eq!(results(&home).len(), 40);
-        assert_eq!(service.seen().len(), 40);
-        for (worker, _) in workers {
-            worker.signal(Signal::TERM);
-            assert_eq!(worker.said().code, Some(0));
-        }
+        let failed = results(&home);
+        assert_eq!(failed.len(), 1);
+        assert_eq!(failed[0]["attempts"], 2, "{:#}", failed[0]);
+        let said = fleet.run(&home, &[&args[..], &["--fresh"]].concat());
+        assert_eq!(said.code, Some(6), "{}", said.err);
+        worker.signal(Signal::TERM);
+        assert_eq!(worker.said().code, Some(0));
     })
     .await
     .expect("it ends");

@@ -3,7 +3,6 @@
 use super::claim::{self, Claimed, Cursor, First, Idle, Want};
 use super::error::FleetError;
 use super::finish::{self, Ended};
-use super::others::{self, Others};
 use super::store::Fleet;
 use std::time::{Duration, Instant};
 
@@ -91,24 +90,6 @@ impl Fleet {
                 Ok((held, self.claim(batch, most, alone)?))
             }
         }
-    }
-
-    /// Returns this moment, for [`Fleet::others`].
-    ///
-    /// # Errors
-    /// The database fails.
-    pub fn moment(&mut self) -> Result<String, FleetError> {
-        self.link.statement(others::moment)
-    }
-
-    /// Returns what other workers have written of a batch since a moment, if this one has written nothing.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub fn others(&mut self, batch: &str, moment: &str) -> Result<Others, FleetError> {
-        let worker = self.id();
-        self.link
-            .statement(|tx| others::since(tx, (worker, batch), moment))
     }
 
     fn want<'b>(&self, batch: &'b str, most: usize, alone: bool) -> Want<'b> {

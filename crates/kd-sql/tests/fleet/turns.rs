@@ -2,9 +2,8 @@
 
 use crate::support::{self, ID, Site, answer, asked, finish, new, places};
 use jiff::Timestamp;
-use kd_core::batch::{Method, Row};
 use kd_sql::batch::Job;
-use kd_sql::fleet::{Ended, FleetError, Idle, Others, ThreadFile};
+use kd_sql::fleet::{Ended, FleetError, Idle, ThreadFile};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -208,30 +207,4 @@ fn a_claim_that_cannot_be_made_takes_no_result_with_it() {
     assert!(matches!(error, FleetError::Damaged(_)), "{error}");
     let lines = site.lines(&mut fleet, ID);
     assert_eq!(lines.len(), 2, "both are written");
-}
-
-#[test]
-fn what_others_have_written_is_told_since_a_moment() {
-    let Some(site) = Site::new() else { return };
-    let mut fleet = site.created(&["One?", "Two?", "Three?", "Three?", "Four?"]);
-    let mut other = site.worker();
-    assert_eq!(places(&mut other, 1), [1]);
-    assert!(finish(&mut other, 1, &answer("1"), true));
-    let moment = fleet.moment().unwrap();
-    let others = |answered, failed, asking| Others {
-        answered,
-        failed,
-        asking,
-    };
-    let seen = fleet.others(ID, &moment).unwrap();
-    assert_eq!(seen, others(0, 0, false), "before");
-    assert_eq!(places(&mut other, 3), [2, 3, 5]);
-    let failed = Row::failed(Method::Ask, "it broke", Timestamp::UNIX_EPOCH);
-    assert!(finish(&mut other, 2, &failed, false));
-    assert!(finish(&mut other, 3, &answer("3"), true));
-    let seen = fleet.others(ID, &moment).unwrap();
-    assert_eq!(seen, others(1, 1, true), "without equal questions");
-    assert!(!other.others(ID, &moment).unwrap().asking, "nobody else");
-    other.refuse(ID, "it waits").unwrap();
-    assert!(!fleet.others(ID, &moment).unwrap().asking);
 }

@@ -7,7 +7,6 @@
 mod asks;
 mod follow;
 mod gate;
-mod health;
 mod plan;
 mod queue;
 mod run;

@@ -1,8 +1,7 @@
 //! The jobs of a batch in the database of a fleet.
 
 use super::super::queue::{Back, Claimed, Done, Idle, Queue};
-use super::health::{Health, Verdict};
-use crate::error::{ErrorKind, UserError};
+use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use jiff::Timestamp;
 use kd_core::batch::Row;
@@ -15,7 +14,6 @@ use kd_sql::fleet::{
     self, Ended, Fleet, FleetAccount, FleetBatch, FleetLimits, THREAD_BYTES_MAX, ThreadFile,
 };
 use kd_store::{Layout, carried};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,8 +22,6 @@ const LOOK: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
 /// A worker waits for a question that is due so soon, and does not look for another batch.
 const SOON: Duration = Duration::from_secs(10);
-/// The pause before a worker looks again at what others have written.
-const COMPARE: Duration = Duration::from_millis(200);
 /// How often the time of a worker is written.
 const TIME: Duration = Duration::from_secs(5);
 
@@ -47,11 +43,6 @@ pub(super) struct FleetQueue {
     pub(super) own: LimitsConfig,
     pub(super) look: Duration,
     pub(super) time: Duration,
-    pub(super) health: Health,
-    /// Whether others can see that it waits for them before it asks more.
-    pub(super) waits: bool,
-    /// Set when this worker steps aside.
-    pub(super) sick: Arc<AtomicBool>,
 }
 
 impl FleetQueue {
@@ -163,88 +154,7 @@ impl FleetQueue {
         Ok(())
     }
 
-    /// Writes what jobs gave.
-    fn put(&self, done: Vec<Done>, back: Vec<Back>) -> Result<(), UserError> {
-        let threads = threads(&done);
-        let ended = self.ended(done, back)?;
-        if !ended.is_empty() {
-            self.on(|fleet| fleet.write(&self.batch, &ended))?;
-        }
-        self.remove(threads)
-    }
-
-    /// Holds failures in a row back; returns what is to be written.
-    fn sift(&mut self, done: Vec<Done>, back: &[Back]) -> Result<Vec<Done>, UserError> {
-        let fleet = Arc::clone(&self.fleet);
-        let done = self.health.hears(done, back, || {
-            let mut fleet = fleet.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok::<_, UserError>(fleet.moment()?)
-        })?;
-        if self.health.suspects(true).is_none() {
-            self.waits_no_longer()?;
-        }
-        Ok(done)
-    }
-
-    fn waits_no_longer(&mut self) -> Result<(), UserError> {
-        match std::mem::take(&mut self.waits) {
-            true => self.on(|fleet| fleet.withdraw(&self.batch)),
-            false => Ok(()),
-        }
-    }
-
-    /// Decides about failures in a row; returns whether that must wait. `last`: nothing is left to be asked.
-    ///
-    /// # Errors
-    /// This worker steps aside.
-    fn decides_later(&mut self, last: bool) -> Result<bool, UserError> {
-        let Some(moment) = self.health.suspects(last) else {
-            return Ok(false);
-        };
-        let others = self.on(|fleet| fleet.others(&self.batch, moment))?;
-        match self.health.verdict(&others) {
-            Verdict::Unknown => {
-                if !std::mem::replace(&mut self.waits, true) {
-                    // Two workers that wait for each other would wait for nothing.
-                    self.on(|fleet| fleet.refuse(&self.batch, &self.health.waits()))?;
-                }
-                Ok(true)
-            }
-            Verdict::Questions => {
-                self.waits_no_longer()?;
-                let held = self.health.questions_failed();
-                self.put(held, Vec::new())?;
-                Ok(false)
-            }
-            Verdict::Sick => {
-                let error = UserError::new(ErrorKind::NoSeat, self.health.told());
-                self.sick.store(true, Ordering::SeqCst);
-                // They are given back with everything that this worker is asking of the batch.
-                let held = self.health.questions_failed();
-                self.remove(threads(&held))?;
-                Err(error)
-            }
-        }
-    }
-
-    /// Keeps a batch from ending while failures are held back.
-    fn unless_held(&mut self, claimed: Claimed) -> Result<Claimed, UserError> {
-        if !claimed.jobs.is_empty() || matches!(claimed.idle, Idle::Later(_)) {
-            return Ok(claimed);
-        }
-        if self.health.suspects(true).is_none() {
-            return Ok(claimed);
-        }
-        let wait = match self.decides_later(true)? {
-            true => COMPARE,
-            // The next of equal questions may have waited for those that have just failed.
-            false => Duration::from_millis(1),
-        };
-        Ok(none(Idle::Later(wait)))
-    }
-
     fn told(&mut self, claimed: fleet::Claimed) -> Claimed {
-        self.health.started(claimed.jobs.len());
         if !claimed.jobs.is_empty() {
             self.look = LOOK;
         }
@@ -267,30 +177,17 @@ impl FleetQueue {
     }
 }
 
-fn none(idle: Idle) -> Claimed {
-    Claimed {
-        jobs: Vec::new(),
-        idle,
-    }
-}
-
 impl Queue for FleetQueue {
     fn claim(&mut self, most: usize) -> Result<Claimed, UserError> {
-        let most = self.health.most(most);
-        if self.decides_later(false)? {
-            return Ok(none(Idle::Later(COMPARE)));
-        }
-        if most == 0 {
-            return Ok(none(Idle::Later(LOOK_MAX)));
-        }
         let claimed = self.on(|fleet| fleet.claim(&self.batch, most, self.alone))?;
-        let claimed = self.told(claimed);
-        self.unless_held(claimed)
+        Ok(self.told(claimed))
     }
 
     fn write(&mut self, done: Vec<Done>, back: Vec<Back>) -> Result<Vec<Row>, UserError> {
-        let done = self.sift(done, &back)?;
-        self.put(done, back)?;
+        let threads = threads(&done);
+        let ended = self.ended(done, back)?;
+        self.on(|fleet| fleet.write(&self.batch, &ended))?;
+        self.remove(threads)?;
         Ok(Vec::new())
     }
 
@@ -300,19 +197,12 @@ impl Queue for FleetQueue {
         back: Vec<Back>,
         most: usize,
     ) -> Result<(Vec<Row>, Claimed), UserError> {
-        let done = self.sift(done, &back)?;
-        let most = self.health.most(most);
-        if most == 0 || self.health.suspects(false).is_some() || done.is_empty() && back.is_empty()
-        {
-            self.put(done, back)?;
-            return Ok((Vec::new(), self.claim(most)?));
-        }
         let threads = threads(&done);
         let ended = self.ended(done, back)?;
         let (_, claimed) = self.on(|fleet| fleet.turn(&self.batch, &ended, most, self.alone))?;
         let claimed = self.told(claimed);
         self.remove(threads)?;
-        Ok((Vec::new(), self.unless_held(claimed)?))
+        Ok((Vec::new(), claimed))
     }
 
     fn release(&mut self) -> Result<(), UserError> {

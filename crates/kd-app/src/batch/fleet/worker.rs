@@ -5,7 +5,6 @@ use super::super::drive::{Ended, Pace, Progress, Slots, Stop, Why, work};
 use super::super::on::on;
 use super::asks;
 use super::gate::FleetGate;
-use super::health::Health;
 use super::outside;
 use super::queue::{FleetQueue, OWN_LIMIT};
 use crate::error::{ErrorKind, UserError};
@@ -14,7 +13,6 @@ use kd_core::config::LimitsConfig;
 use kd_core::ledger::Ledger;
 use kd_sql::fleet::{Fleet, FleetAccount, FleetBatch, NewWorker, Store};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -128,7 +126,6 @@ impl Kingdom {
             loops: JoinSet::new(),
             served: BTreeSet::new(),
             refused: BTreeMap::new(),
-            sick: Arc::default(),
             stop: stopped,
             tell,
             beat: Instant::now(),
@@ -168,8 +165,6 @@ struct Worker {
     served: BTreeSet<String>,
     /// Batches that it could not serve, for causes that may pass.
     refused: BTreeMap<String, Refused>,
-    /// Whether it has stepped aside from the batch whose loop has ended.
-    sick: Arc<AtomicBool>,
     stop: watch::Receiver<Stop>,
     tell: mpsc::UnboundedSender<News>,
     beat: Instant,
@@ -252,7 +247,7 @@ impl Worker {
         self.look_again().await?;
         let only = self.request.only.clone();
         let ready = match only {
-            Some(only) if self.served.contains(&only) || self.is_aside(&only) => return Ok(false),
+            Some(only) if self.served.contains(&only) => return Ok(false),
             Some(only) => vec![only],
             None => on(&self.fleet, |fleet| Ok(fleet.ready()?)).await?,
         };
@@ -300,12 +295,6 @@ impl Worker {
             };
             self.refused.insert(id, refused);
         }
-    }
-
-    /// Returns whether the pause of a refusal is not over yet.
-    fn is_aside(&self, id: &str) -> bool {
-        let refused = self.refused.get(id);
-        refused.is_some_and(|refused| refused.until.is_some())
     }
 
     /// Withdraws refusals whose pause is over.
@@ -360,9 +349,6 @@ impl Worker {
             own: own_limits,
             look: Duration::ZERO,
             time: Duration::ZERO,
-            health: Health::new(self.refused.contains_key(id)),
-            waits: false,
-            sick: Arc::clone(&self.sick),
         };
         let pace = Pace {
             concurrency: self.request.concurrency,
@@ -390,13 +376,12 @@ impl Worker {
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(_) => return Ok(false),
         };
-        let is_sick = self.sick.swap(false, Ordering::SeqCst);
-        if self.request.only.is_some() && !is_sick {
+        if self.request.only.is_some() {
             return ended.map(|_| true);
         }
         self.served.remove(&id);
         if ended.as_ref().map_or(true, |ended| ended.why != Why::Over) {
-            // What was still asked, or not written, is given back.
+            // What it still holds is given back.
             let of = id.clone();
             on(&self.fleet, move |fleet| Ok(fleet.release(&of)?)).await?;
         }
