@@ -25,6 +25,9 @@ pub(super) const LONE: Duration = Duration::from_millis(200);
 /// transaction that is held open for long keeps the index entries of claimed jobs, and every claim would read all of them.
 pub(super) type Cursor = (i64, i64);
 
+/// Before every job, whatever another program wrote.
+pub(super) const START: Cursor = (i64::MIN, 0);
+
 /// Jobs that were claimed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claimed {
@@ -181,10 +184,10 @@ pub(super) fn rest(
     }
     let mut alone = false;
     if taken.is_empty() {
-        if cursor != (0, 0) {
+        if cursor != START {
             // Something may have been put back before the cursor.
             let idle = Idle::Later(Some(Duration::ZERO));
-            return Ok((Claimed::none(idle), (0, 0)));
+            return Ok((Claimed::none(idle), START));
         }
         alone = true;
         match last_chance(tx, worker, batch)? {
@@ -368,7 +371,7 @@ fn last_chance(tx: &mut Tx<'_>, worker: i64, batch: &str) -> Result<LastChance, 
         taking!(with "", and "", which "due = $4 ORDER BY place LIMIT 1", also "", from " FROM taken t"),
         &[&worker, &batch, &BYTES, &LAST_CHANCE],
     )?;
-    let taken = Taken::of(&rows, (0, 0))?;
+    let taken = Taken::of(&rows, START)?;
     Ok(match taken.is_empty() {
         false => LastChance::Taken(taken),
         true => LastChance::Waits,

@@ -297,7 +297,7 @@ impl Fleet {
         done
     }
 
-    /// Puts back what this worker is asking of a batch: the attempts do not count.
+    /// Puts back what this worker is asking of a batch: the attempts do not count. What it has spent is recorded before others end it.
     ///
     /// # Errors
     /// The database fails.
@@ -305,7 +305,12 @@ impl Fleet {
         let id = self.id();
         self.cursors.remove(batch);
         (self.lone, self.waits_for) = (None, None);
-        self.link.tx(|tx| workers::release(tx, id, Some(batch)))
+        let settled = self.settled();
+        let released = self.link.tx(|tx| {
+            money::settle(tx, &settled)?;
+            workers::release(tx, id, Some(batch))
+        });
+        self.or_pending(settled, released)
     }
 
     /// Records that a limit has refused a request of a batch: nobody claims from it until the command is run again.

@@ -95,7 +95,7 @@ impl Fleet {
     fn want<'b>(&self, batch: &'b str, most: usize, alone: bool) -> Want<'b> {
         let cursor = match self.cursors.get(batch) {
             Some((cursor, since)) if since.elapsed() < CURSOR => *cursor,
-            _ => (0, 0),
+            _ => claim::START,
         };
         Want {
             worker: self.id(),
@@ -130,7 +130,7 @@ impl Fleet {
             self.waits_for = None;
         }
         let since = match self.cursors.get(batch) {
-            Some((_, since)) if want.cursor != (0, 0) => *since,
+            Some((_, since)) if want.cursor != claim::START => *since,
             _ => Instant::now(),
         };
         match claimed.idle {

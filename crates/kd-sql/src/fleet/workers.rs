@@ -86,7 +86,20 @@ pub(super) fn reap(tx: &mut Tx<'_>, except: i64) -> Result<u64, FleetError> {
             Err(_) => tx.script("ROLLBACK TO SAVEPOINT burial")?,
         }
     }
+    give_back(tx)?;
     Ok(ended)
+}
+
+/// Puts back questions that nobody asks though their state says so: another program wrote that, and no worker would end them.
+fn give_back(tx: &mut Tx<'_>) -> Result<(), FleetError> {
+    tx.run(
+        "WITH lost AS MATERIALIZED (SELECT batch, place FROM kd_jobs WHERE state = 1 AND worker IS NULL ORDER BY batch, place
+             FOR UPDATE SKIP LOCKED)
+         UPDATE kd_jobs j SET token = 0, due = 0, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
+         FROM lost l JOIN kd_batches b ON b.id = l.batch WHERE j.batch = l.batch AND j.place = l.place",
+        &[],
+    )?;
+    Ok(())
 }
 
 /// Ends a worker: its questions are given to others, and what it has sent counts with its maximum. The attempt counts, because

@@ -379,6 +379,9 @@ fn damaged_rows_stop_no_other_question_and_no_worker() {
         "DELETE FROM kd_questions WHERE place = 2".to_owned(),
         "UPDATE kd_questions SET id = repeat('x', 1 << 20), key = repeat('x', 1 << 20) WHERE place = 2".to_owned(),
         "UPDATE kd_jobs SET attempts = 2147483647 WHERE place = 2".to_owned(),
+        "UPDATE kd_jobs SET due = -1 WHERE place = 2".to_owned(),
+        format!("UPDATE kd_jobs SET due = -{huge} - 1 WHERE place = 2"),
+        "UPDATE kd_jobs SET state = 1, token = 7 WHERE place = 2".to_owned(),
         format!("UPDATE kd_batches SET every = {huge}, next_start = -{huge}"),
         format!("UPDATE kd_batches SET pause = {huge}, max_calls = {huge}"),
         format!("INSERT INTO kd_results (batch, place, key, kept, cached, line) VALUES ('{ID}', 2, 'k', false, false, 'x')"),
@@ -395,6 +398,7 @@ fn damaged_rows_stop_no_other_question_and_no_worker() {
         site.sql(&damage);
         let mut answered = Vec::new();
         for _ in 0..9 {
+            fleet.beat().unwrap_or_else(|e| panic!("{damage}: {e}"));
             let claimed = fleet.claim(ID, 1, true);
             let claimed = claimed.unwrap_or_else(|e| panic!("{damage}: {e}"));
             for job in claimed.jobs {
@@ -410,7 +414,6 @@ fn damaged_rows_stop_no_other_question_and_no_worker() {
             [&[1, 2, 3][..], &[1, 3]].contains(&&answered[..]),
             "{damage}: {answered:?}"
         );
-        fleet.beat().unwrap_or_else(|e| panic!("{damage}: {e}"));
         fleet.workers().unwrap_or_else(|e| panic!("{damage}: {e}"));
         let batch = fleet.get(ID).unwrap_or_else(|e| panic!("{damage}: {e}"));
         assert!(batch.unwrap().batch.counts.is_over(), "{damage}");
