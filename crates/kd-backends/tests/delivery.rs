@@ -30,6 +30,8 @@ enum Act {
 /// A hub on loopback; the last act repeats. Records the requested ranges.
 struct Hub {
     url: String,
+    /// The SHA-256 that it names for the file, if any.
+    names: Arc<Mutex<Option<String>>>,
     ranges: Arc<Mutex<Vec<String>>>,
 }
 
@@ -39,16 +41,29 @@ impl Hub {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let ranges = Arc::new(Mutex::new(Vec::new()));
         let asked = Arc::clone(&ranges);
+        let names: Arc<Mutex<Option<String>>> = Arc::default();
+        let named = Arc::clone(&names);
         tokio::spawn(async move {
             let mut number = 0;
             while let Ok((mut socket, _)) = listener.accept().await {
-                let act = acts.get(number).or(acts.last()).copied().unwrap();
-                number += 1;
                 let mut head = Vec::new();
                 while !head.ends_with(b"\r\n\r\n") {
                     head.push(socket.read_u8().await.unwrap());
                 }
                 let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+                if head.starts_with("head ") {
+                    // As the real hub: the checksum, and a redirect to nowhere.
+                    let etag = named.lock().unwrap().clone();
+                    let etag = etag.map(|sum| format!("x-linked-etag: \"{sum}\"\r\n"));
+                    let etag = etag.unwrap_or_default();
+                    let answer = format!(
+                        "HTTP/1.1 302 X\r\n{etag}location: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                    );
+                    socket.write_all(answer.as_bytes()).await.unwrap();
+                    continue;
+                }
+                let act = acts.get(number).or(acts.last()).copied().unwrap();
+                number += 1;
                 let range = head
                     .lines()
                     .find_map(|l| l.strip_prefix("range: bytes="))
@@ -76,7 +91,7 @@ impl Hub {
                     .await;
             }
         });
-        Self { url, ranges }
+        Self { url, names, ranges }
     }
 
     fn ranges(&self) -> Vec<String> {
@@ -241,6 +256,31 @@ async fn a_file_with_a_wrong_checksum_is_never_used() {
         "{failed:?}"
     );
     assert_eq!(house.left(), Vec::<String>::new(), "nothing of it is kept");
+}
+
+#[tokio::test]
+async fn the_checksum_of_the_hub_is_asked_before_anything_is_downloaded() {
+    let house = House::new();
+    let hub = Hub::start(house.file.clone(), vec![Act::Serve(None)]).await;
+    *hub.names.lock().unwrap() = Some("0".repeat(64));
+    let env = house.env(&[("HF_ENDPOINT", &hub.url)]);
+    let (fetched, told) = house.fetch(Via::Hub, &env).await;
+    let error = fetched.unwrap_err().to_string();
+    assert!(
+        error.contains(&"0".repeat(64)) && error.contains(house.model.sha256),
+        "{error}"
+    );
+    assert!(hub.ranges().is_empty(), "nothing was downloaded");
+    let is_confirmed = |p: &Progress| matches!(p, Progress::Confirmed { .. });
+    assert!(!told.iter().any(is_confirmed));
+
+    *hub.names.lock().unwrap() = Some(house.model.sha256.to_uppercase());
+    let (fetched, told) = house.fetch(Via::Hub, &env).await;
+    house.whole(&fetched.unwrap());
+    let confirmed = Progress::Confirmed {
+        sha256: house.model.sha256.to_owned(),
+    };
+    assert!(told.contains(&confirmed), "{told:?}");
 }
 
 #[tokio::test]

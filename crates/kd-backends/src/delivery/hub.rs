@@ -46,6 +46,15 @@ pub(super) async fn fetch(
         from: endpoint,
         have,
     });
+    if let Some(sha256) = named(&url).await? {
+        if sha256 != model.sha256 {
+            return Err(format!(
+                "it names the SHA-256 {sha256} for this file, but kd knows it as {}; nothing was downloaded",
+                model.sha256
+            ));
+        }
+        progress(Progress::Confirmed { sha256 });
+    }
     let mut idle = 0;
     loop {
         match attempt(&client, &url, model, place, progress).await {
@@ -62,6 +71,31 @@ pub(super) async fn fetch(
             }
         }
     }
+}
+
+/// Asks the hub for the SHA-256 of a file, before anything is downloaded. `None` if it names none: mirrors need not.
+/// The header is on the hub's own response, which may redirect to the file.
+async fn named(url: &str) -> Result<Option<String>, String> {
+    let client = client::create(url, Certificates::System, |builder| {
+        builder
+            .connect_timeout(CONNECT_LIMIT)
+            .read_timeout(READ_LIMIT)
+            .redirect(reqwest::redirect::Policy::none())
+    })?;
+    let response = match client.head(url).send().await {
+        Ok(response) => response,
+        Err(e) if e.is_connect() => {
+            let why = crate::status::io_words(&e);
+            return Err(format!("cannot be reached ({why})"));
+        }
+        // The download tells what is wrong.
+        Err(_) => return Ok(None),
+    };
+    let value = response.headers().get("x-linked-etag");
+    let value = value.and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let value = value.trim_matches('"').to_ascii_lowercase();
+    let is_sha256 = value.len() == 64 && value.bytes().all(|b| b.is_ascii_hexdigit());
+    Ok(is_sha256.then_some(value))
 }
 
 /// Whether a retry is worthwhile.

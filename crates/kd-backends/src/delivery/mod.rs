@@ -41,6 +41,11 @@ pub enum Progress {
         /// Bytes already present from an interrupted attempt.
         have: u64,
     },
+    /// The hub names the same SHA-256 for the file as the list of models.
+    Confirmed {
+        /// The checksum.
+        sha256: String,
+    },
     /// More bytes arrived. pip reports none.
     Bytes {
         /// Bytes present.

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 pub(crate) enum Model {
     List(List),
     Pull(Pull),
+    Use(Use),
     Verify(Verify),
     Rm(Rm),
     Bench(Bench),
@@ -26,10 +27,21 @@ pub(crate) struct List {
 #[command(after_help = "\
 Examples:
   kd model list
-  kd model pull smollm2-135m")]
+  kd model pull qwen2.5-1.5b")]
 pub(crate) struct Pull {
     /// Its key in `kd model list` [default: the built-in choice]
     pub(crate) model: Option<String>,
+}
+
+/// Download a model, and let it answer from now on
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd model use qwen2.5-1.5b
+  kd model use smollm2-135m")]
+pub(crate) struct Use {
+    /// Its key in `kd model list`
+    pub(crate) model: String,
 }
 
 /// Check the model files against their checksums

@@ -93,13 +93,17 @@ fn is_bare(config: &Config) -> bool {
         && config.local.model.is_none()
 }
 
-/// Returns the choices, best first; the built-in model last.
+/// Returns the choices, best first; the built-in models last.
 fn offers(found: &[Discovered], env: &Env) -> Vec<Offer> {
     let mut offers = Vec::new();
     offers.extend(of_programs(found, env));
     offers.extend(found.iter().find_map(|found| of_ollama(found, env)));
     offers.extend(found.iter().filter_map(|found| of_key(found, env)));
     offers.push(built_in(env));
+    // Without another choice nothing is asked, and `kd model use` is in the notice.
+    if offers.len() > 1 {
+        offers.push(larger());
+    }
     offers
 }
 
@@ -198,6 +202,28 @@ fn built_in(env: &Env) -> Offer {
              \"council\": {{\n    \"members\": {members}\n  }}\n}}\n"
         ),
         who: "the built-in demo model answers".to_owned(),
+    }
+}
+
+/// Offers a larger model of the built-in engine, to be downloaded before the first question.
+fn larger() -> Offer {
+    let model = catalog::LARGER;
+    let members = serde_json::json!(BUILT_IN_COUNCIL);
+    let size = super::notices::mebibytes;
+    Offer {
+        line: format!(
+            "a larger local model, {} ({} to download, {} of memory, no account)",
+            model.title,
+            size(model.bytes),
+            size(model.memory())
+        ),
+        free: true,
+        text: format!(
+            "{{\n  // {} in three roles. Other local models: kd model list\n  \
+             \"council\": {{\n    \"members\": {members}\n  }},\n  \"local\": {{\n    \"model\": \"{}\"\n  }}\n}}\n",
+            model.title, model.key
+        ),
+        who: format!("{} answers", model.title),
     }
 }
 
@@ -353,32 +379,43 @@ mod tests {
             (
                 &all()[..],
                 &nothing,
-                &["claude and codex", "qwen3:4b", "OPENAI_API_KEY", "demo"][..],
+                &[
+                    "claude and codex",
+                    "qwen3:4b",
+                    "OPENAI_API_KEY",
+                    "demo",
+                    "larger",
+                ][..],
                 0,
             ),
             (
                 &all()[1..2],
                 &nothing,
-                &["codex, found here (uses", "demo"],
+                &["codex, found here (uses", "demo", "larger"],
                 0,
             ),
             (
                 &all()[2..],
                 &nothing,
-                &["qwen3:4b", "OPENAI_API_KEY", "demo"],
+                &["qwen3:4b", "OPENAI_API_KEY", "demo", "larger"],
                 0,
             ),
-            (&all()[3..], &nothing, &["costs money", "demo"], 1),
+            (&all()[3..], &nothing, &["costs money", "demo", "larger"], 1),
             (
                 &both,
                 &keyed,
-                &["may cost money: ANTHROPIC_API_KEY", "costs money", "demo"],
+                &[
+                    "may cost money: ANTHROPIC_API_KEY",
+                    "costs money",
+                    "demo",
+                    "larger",
+                ],
                 2,
             ),
             (
                 &[program("opencode")],
                 &nothing,
-                &["may cost money: ", "demo"],
+                &["may cost money: ", "demo", "larger"],
                 1,
             ),
             (&[ollama(&["nomic-embed-text"])], &nothing, &["demo"], 0),
@@ -391,6 +428,14 @@ mod tests {
             }
             assert_eq!(offers.iter().position(|offer| offer.free), Some(default));
         }
+    }
+
+    #[test]
+    fn the_larger_model_is_named_by_its_key() {
+        let offer = larger();
+        let model = format!("\"model\": \"{}\"", catalog::LARGER.key);
+        assert!(offer.text.contains(&model), "{}", offer.text);
+        assert!(offer.line.contains("GiB of memory"), "{}", offer.line);
     }
 
     #[test]
@@ -410,6 +455,6 @@ mod tests {
             .line;
         assert!(line.contains("found at box.example:11434"), "{line}");
         let lines = question(&super::offers(&all(), &Env::of([("A", "b")])), 0, "f", 80);
-        assert!(lines.len() <= 9, "{lines:#?}");
+        assert!(lines.len() <= 11, "{lines:#?}");
     }
 }

@@ -210,6 +210,17 @@ fn set(args: &Set, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
+/// Sets one setting in the user's own file, and tells where.
+pub(super) fn set_for_user(key_text: &str, value: &str, here: &Here) -> Result<(), Error> {
+    let path = key(key_text)?;
+    let paths = paths(File::User, here)?;
+    told(
+        &files::set(&paths, Layer::User, &path, value.into())?,
+        "is set in",
+    );
+    Ok(())
+}
+
 fn unset(args: &Unset, here: &Here) -> Result<(), Error> {
     let path = key(&args.key)?;
     let paths = paths(args.layer.layer, here)?;

@@ -27,7 +27,7 @@ fn text(first: bool, found: &[Discovered]) -> String {
     };
     format!(
         "the small built-in model answers for all members: it is for trying things out\n\
-         for better answers: `kd init` (agent programs, keys{here}), Ollama, or a larger GGUF file with --model\n"
+         for better answers: `kd init` (agent programs, keys{here}), Ollama, or `kd model use qwen2.5-1.5b`\n"
     )
 }
 

@@ -23,6 +23,11 @@ pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
             let path = kd_app::ready::fetch(known(args.model.as_deref())?, false, here)?;
             writeln!(crate::out::stdout(), "{}", path.display())?;
         }
+        Model::Use(args) => {
+            let model = known(Some(&args.model))?;
+            kd_app::ready::fetch(model, false, here)?;
+            super::config::set_for_user("local.model", model.key, here)?;
+        }
         Model::Verify(args) => return verify(args.model.as_deref(), &env),
         Model::Rm(args) => {
             let model = known(Some(&args.model))?;
@@ -64,8 +69,9 @@ fn list(args: &List, here: &Here, env: &Env) -> Result<(), Error> {
         let rows: Vec<Value> = rows
             .iter()
             .map(|(m, path)| {
-                json!({"key": m.key, "title": m.title, "note": m.note, "bytes": m.bytes, "licence": m.licence,
-                       "sha256": m.sha256, "path": path})
+                json!({"key": m.key, "title": m.title, "note": m.note, "bytes": m.bytes, "memory_bytes": m.memory(),
+                       "licence": m.licence, "source": m.hub.repository, "sha256": m.sha256, "checked": m.checked,
+                       "path": path})
             })
             .collect();
         writeln!(out, "{}", json::text(&rows, true)?)?;
@@ -73,20 +79,17 @@ fn list(args: &List, here: &Here, env: &Env) -> Result<(), Error> {
     }
     let styles = here.out_styles();
     for (model, path) in &rows {
-        let here = if path.is_some() {
-            "here"
-        } else {
-            "not downloaded"
-        };
         writeln!(
             out,
-            "{}  {}, {}, {here}",
+            "{}  {}",
             styles.bold(model.key),
-            super::notices::mebibytes(model.bytes),
-            model.licence
+            state(model, path.is_some())
         )?;
-        writeln!(out, "  {}: {}", model.title, model.note)?;
+        for line in about(model) {
+            writeln!(out, "  {line}")?;
+        }
     }
+    writeln!(out, "{UNVERIFIED}")?;
     if let Some(found) = current {
         writeln!(out, "in use: {} ({})", found.path.display(), found.how)?;
         if found.how == How::Given {
@@ -95,9 +98,33 @@ fn list(args: &List, here: &Here, env: &Env) -> Result<(), Error> {
     }
     writeln!(
         out,
-        "any other GGUF file: kd ask --model FILE.gguf …, or kd config set local.model FILE.gguf"
+        "to take one from now on: kd model use KEY\nany other GGUF file: kd ask --model FILE.gguf …"
     )?;
     Ok(())
+}
+
+/// What unverified rows lack.
+const UNVERIFIED: &str = "unverified: this project has not run the file; its SHA-256 is the one that\n\
+    other projects pin";
+
+/// Returns the state of a model, for its line in the list.
+fn state(model: &KnownModel, is_here: bool) -> String {
+    format!(
+        "{}, memory {}{}, {}",
+        super::notices::mebibytes(model.bytes),
+        super::notices::mebibytes(model.memory()),
+        if model.checked { "" } else { ", unverified" },
+        if is_here { "here" } else { "not downloaded" },
+    )
+}
+
+/// Returns the lines about a model in the list.
+fn about(model: &KnownModel) -> [String; 3] {
+    [
+        format!("{}, {}", model.title, model.licence),
+        model.note.to_owned(),
+        model.hub.repository.to_owned(),
+    ]
 }
 
 fn verify(key: Option<&str>, env: &Env) -> Result<Exit, Error> {
@@ -141,4 +168,25 @@ fn known(key: Option<&str>) -> Result<&'static KnownModel, Error> {
         )
         .next(format!("models are: {}", keys.join(", ")))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_fits_80_columns() {
+        for model in &MODELS {
+            let state = format!("{}  {}", model.key, state(model, false));
+            let about = about(model).map(|line| format!("  {line}"));
+            for line in UNVERIFIED
+                .lines()
+                .chain([state.as_str()])
+                .chain(about.iter().map(String::as_str))
+            {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+            assert_eq!(state.contains("unverified"), !model.checked, "{state}");
+        }
+    }
 }

@@ -129,6 +129,9 @@ impl Bar {
             Progress::GaveUp { from, why } => {
                 self.say(&format!("  {}: {}", clean::line(from), clean::line(why)))
             }
+            Progress::Confirmed { sha256 } => {
+                self.say(&format!("  SHA-256 {sha256}, as the hub names it"));
+            }
             Progress::Waiting => self.say("  another kd is downloading it: waiting"),
             Progress::Checking => self.say("  checking"),
         }
@@ -143,8 +146,11 @@ impl Bar {
     }
 }
 
-/// Formats a size: `93.8 MiB`.
+/// Formats a size: `93.8 MiB`, `1.0 GiB`.
 pub(super) fn mebibytes(bytes: u64) -> String {
     const MIB: f64 = (1_u64 << 20) as f64;
-    format!("{:.1} MiB", bytes as f64 / MIB)
+    match bytes as f64 / MIB {
+        mib if mib >= 1000.0 => format!("{:.1} GiB", mib / 1024.0),
+        mib => format!("{mib:.1} MiB"),
+    }
 }
