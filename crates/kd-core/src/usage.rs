@@ -86,13 +86,15 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Usage {
-    /// Adds another call's usage. The sum of a known and an unknown price is the known one.
+    /// Adds another call's usage. The sum of a known and an unknown price is the known one. Counts come from files and
+    /// services: a sum beyond the largest number is that number.
     pub fn add(&mut self, other: &Usage) {
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cached_tokens += other.cached_tokens;
-        self.written_tokens += other.written_tokens;
-        self.thinking_tokens += other.thinking_tokens;
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.input_tokens, other.input_tokens);
+        add(&mut self.output_tokens, other.output_tokens);
+        add(&mut self.cached_tokens, other.cached_tokens);
+        add(&mut self.written_tokens, other.written_tokens);
+        add(&mut self.thinking_tokens, other.thinking_tokens);
         self.cost_usd = match (self.cost_usd, other.cost_usd) {
             (None, None) => None,
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
@@ -101,8 +103,8 @@ impl Usage {
             (None, None) => None,
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
         };
-        self.unpriced += other.unpriced;
-        self.repeats += other.repeats;
+        add(&mut self.unpriced, other.unpriced);
+        add(&mut self.repeats, other.repeats);
         self.certainty = self.certainty.and(other.certainty);
     }
 
@@ -152,6 +154,11 @@ impl Usage {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
+    /// Returns the tokens of prompt and answer together.
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
     /// Returns whether any token was counted: no request uses none.
     pub fn counts_tokens(&self) -> bool {
         self.input_tokens > 0 || self.output_tokens > 0
@@ -161,6 +168,24 @@ impl Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_of_a_file_never_overflow() {
+        let most = Usage {
+            input_tokens: u64::MAX,
+            output_tokens: u64::MAX - 1,
+            cached_tokens: u64::MAX,
+            written_tokens: u64::MAX,
+            thinking_tokens: u64::MAX,
+            unpriced: u64::MAX,
+            repeats: u64::MAX,
+            ..Usage::default()
+        };
+        let mut sum = most;
+        sum.add(&most);
+        assert_eq!((sum.output_tokens, sum.repeats), (u64::MAX, u64::MAX));
+        assert_eq!(sum.tokens(), u64::MAX);
+    }
 
     #[test]
     fn the_price_tells_keys_logins_and_unknown_prices_apart() {

@@ -152,7 +152,7 @@ impl Visit {
 
     /// Handles an answer of the agent: its text, its native calls, and its usage.
     pub fn answered(&mut self, text: &str, calls: Vec<ToolCall>, usage: Option<&Usage>) -> Step {
-        self.tokens += usage.map_or(0, |u| u.input_tokens + u.output_tokens);
+        self.tokens = self.tokens.saturating_add(usage.map_or(0, Usage::tokens));
         match self.way {
             Way::Native => {
                 self.talk.push(Said::Agent {

@@ -48,7 +48,7 @@ fn cost(facts: &Facts<'_>) -> Markup {
         all.get_or_insert_default().add(usage);
     }
     let turns = facts.used.iter().map(|used| used.turns).sum();
-    let tokens = |usage: &Option<Usage>| usage.map_or(0, |u| u.input_tokens + u.output_tokens);
+    let tokens = |usage: &Option<Usage>| usage.map_or(0, |u| u.tokens());
     let most = facts.used.iter().map(|used| tokens(&used.usage)).max();
     let most = most.unwrap_or(0).max(1) as f64;
     html! {

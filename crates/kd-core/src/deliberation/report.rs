@@ -498,7 +498,7 @@ impl Report {
     pub fn spent(&self) -> Spent {
         Spent {
             calls: self.calls + self.usage.repeats,
-            tokens: self.usage.input_tokens + self.usage.output_tokens,
+            tokens: self.usage.tokens(),
             pico_usd: pico(self.usage.cost_usd.unwrap_or(0.0)),
             certainty: self.usage.certainty,
         }

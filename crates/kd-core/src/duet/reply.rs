@@ -257,10 +257,11 @@ impl Duet {
         let Stage::Speaking(round) = &mut self.stage else {
             return;
         };
-        round.tokens += match end.used() {
-            Some(used) => used.input_tokens + used.output_tokens,
+        let tokens = match end.used() {
+            Some(used) => used.tokens(),
             None => turn.prompt_tokens + turn.reply_tokens(),
         };
+        round.tokens = round.tokens.saturating_add(tokens);
         if let Some(used) = end.used() {
             round.usage.add(used);
         }

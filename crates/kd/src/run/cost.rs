@@ -69,7 +69,10 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<(), Error> {
     table.push(title);
     table.extend(rows.iter().map(cells));
     write!(out, "{}", words::table(&table, 1))?;
-    let unpriced: u64 = rows.iter().map(|sum| sum.unpriced).sum();
+    let unpriced: u64 = rows
+        .iter()
+        .map(|sum| sum.unpriced)
+        .fold(0, u64::saturating_add);
     if unpriced > 0 {
         writeln!(
             out,
