@@ -169,6 +169,9 @@ impl Kingdom {
             ..SeatRequest::default()
         };
         let seated = seating::seat(config, request, sitting.as_deref())?;
+        if let Some(absent) = seating::absent(&seated, sitting.as_deref().unwrap_or_default()) {
+            self.env().warn(absent);
+        }
         let mut party = seated.roster.members().to_vec();
         if let Some(name) = config.serve.acting.as_ref().filter(|_| members.is_empty())
             && !party.iter().any(|member| member.name.as_str() == name)

@@ -18,7 +18,7 @@ use kd_core::slash::{Fork, Seating, Way};
 use kd_core::{Aside, Event, Record, Roster, SeatName, ThreadId, Timestamp};
 use kd_engine::{Engine, Session};
 use kd_store::{Layout, Place, Thread, typed};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -151,8 +151,9 @@ pub struct Chat {
     request: ChatRequest,
     secrets: Secrets,
     engine: Engine,
-    /// Threads whose members were changed in this chat: those named for the chat do not take part there.
-    reseated: Mutex<BTreeSet<ThreadId>>,
+    /// Threads whose members were changed in this chat, and who is named for the chat there from then on: nobody, if
+    /// nobody was named.
+    reseated: Mutex<BTreeMap<ThreadId, Vec<String>>>,
 }
 
 impl Kingdom {
@@ -229,39 +230,54 @@ impl Chat {
     fn seats_of(&self, thread: Option<&Thread>) -> SeatRequest {
         let mut seats = self.request.seats.clone();
         let reseated = self.reseated.lock().unwrap_or_else(PoisonError::into_inner);
-        if thread.is_some_and(|thread| reseated.contains(thread.id())) {
-            seats.members.clear();
+        if let Some(named) = thread.and_then(|thread| reseated.get(thread.id())) {
+            seats.members.clone_from(named);
         }
         seats
     }
 
     /// Changes who takes part in a thread from now on, as the user's own choice. Returns a line about it. The thread has to
-    /// be opened again.
+    /// be opened again. Nothing is written for a member that cannot answer.
     ///
     /// # Errors
-    /// If nobody has this name, the folder's settings are held back, it is the last member, or the thread cannot be
-    /// written.
-    pub fn reseat(&self, thread: &Thread, change: &Seating) -> Result<String, UserError> {
-        let mut members = names(&self.seat(Some(thread), false)?.roster);
+    /// If nobody has this name or it cannot answer, the folder's settings are held back, it is the last member, or the
+    /// thread cannot be written.
+    pub fn reseat(
+        &self,
+        thread: &Thread,
+        change: &Seating,
+        quiet: bool,
+    ) -> Result<String, UserError> {
+        let env = self.kingdom.env().quiet(quiet);
+        let mut sitting = names(&self.seat(Some(thread), false)?.roster);
+        // Others that are in the thread but not in this chat stay there.
+        let mut members = thread.members();
+        let mut named = self.seats_of(Some(thread)).members;
         let told = match change {
-            Seating::Add(name) if members.contains(name) => {
+            Seating::Add(name) if sitting.contains(name) => {
                 return Err(UserError::usage(format!("{name} is a member already")));
             }
             Seating::Add(name) => {
-                let named = [name.to_string()];
-                let env = self.kingdom.env();
-                trust::check(self.kingdom.project(), trust::Named::only(&named), env)?;
-                members.push(name.clone());
+                let alone = [name.to_string()];
+                trust::check(self.kingdom.project(), trust::Named::only(&alone), &env)?;
+                sitting.push(name.clone());
+                if !members.contains(name) {
+                    members.push(name.clone());
+                }
+                if !named.is_empty() {
+                    named.push(name.to_string());
+                }
                 format!("{name} takes part from now on")
             }
             Seating::Remove(name) => {
-                let at = members.iter().position(|member| member == name);
-                let at = at.ok_or_else(|| {
-                    UserError::usage(format!("{name} is no member of this thread"))
-                        .next("/members lists them")
-                })?;
-                members.remove(at);
-                if members.is_empty() {
+                if !sitting.contains(name) && !members.contains(name) {
+                    let what = format!("{name} is no member of this thread");
+                    return Err(UserError::usage(what).next("/members lists them"));
+                }
+                sitting.retain(|member| member != name);
+                members.retain(|member| member != name);
+                named.retain(|member| member != name.as_str());
+                if sitting.is_empty() {
                     let what = format!("{name} is the only member");
                     return Err(UserError::usage(what).next("/add another one first"));
                 }
@@ -269,27 +285,39 @@ impl Chat {
             }
         };
         let request = SeatRequest {
-            members: members.iter().map(ToString::to_string).collect(),
+            members: sitting.iter().map(ToString::to_string).collect(),
             ..self.request.seats.clone()
         };
-        kd_core::seating::seat(self.kingdom.config(), &request)?;
+        let roster = kd_core::seating::seat(self.kingdom.config(), &request)?.roster;
+        let is_new = |name: &SeatName| matches!(change, Seating::Add(added) if added == name);
+        let asked = roster
+            .members()
+            .iter()
+            .filter(|member| is_new(&member.name));
+        let offline = self.request.terms.offline;
+        ready::make_ready_for(self.kingdom.config(), offline, &env, &roster, asked)?;
         thread.set_members(&members)?;
-        self.layout.note_seated(thread.id(), &members)?;
+        // Those that only the folder adds are not the user's choice.
+        self.layout.note_seated(thread.id(), &sitting)?;
         let mut reseated = self.reseated.lock().unwrap_or_else(PoisonError::into_inner);
-        reseated.insert(thread.id().clone());
+        reseated.insert(thread.id().clone(), named);
         Ok(told)
     }
 
-    /// Says that the members of a thread are not those of the settings, if the user named none for this chat.
-    fn differs(&self, thread: &Thread) -> Option<Event> {
+    /// Says which members of a thread cannot take part, and that its members are not those of the settings, if the user
+    /// named none for this chat.
+    fn differs(&self, thread: &Thread) -> Vec<Event> {
         if !self.seats_of(Some(thread)).members.is_empty() {
-            return None;
+            return Vec::new();
         }
-        let of = |thread: Option<&Thread>| {
-            let seated = self.seat(thread, false).ok()?;
-            Some(names(&seated.roster))
+        let Ok(here) = self.seat(Some(thread), false) else {
+            return Vec::new();
         };
-        differing(&of(Some(thread))?, &of(None)?).map(|text| Event::Noticed { text })
+        let own = self.seat(None, false).ok();
+        let told = own.and_then(|own| differing(&names(&here.roster), &names(&own.roster)));
+        let absent = seating::absent(&here, &thread.members());
+        let texts = absent.into_iter().chain(told);
+        texts.map(|text| Event::Noticed { text }).collect()
     }
 
     /// Seats the council of a thread, or of a new one. `tells` names the members that a thread is without.
@@ -531,7 +559,7 @@ impl ChatHost for Chat {
 
     fn join(&self, id: &str) -> Joining {
         let mut left_out = Vec::new();
-        let mut differs = None;
+        let mut differs = Vec::new();
         let opened = self.thread(id).and_then(|thread| {
             left_out = self.goes_on(&thread).left_out(self.kingdom.project());
             differs = self.differs(&thread);
@@ -629,7 +657,7 @@ impl ChatHost for Chat {
 
     fn reseat(&self, id: &str, change: &Seating) -> Result<String, String> {
         let thread = self.thread(id).map_err(line)?;
-        Chat::reseat(self, &thread, change).map_err(line)
+        Chat::reseat(self, &thread, change, true).map_err(line)
     }
 
     fn recall(&self, id: &str) -> Vec<Record> {

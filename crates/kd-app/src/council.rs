@@ -180,6 +180,9 @@ impl<'k> Council<'k> {
             seating::seat(&config, ask.seats.clone(), members.as_deref()).map_err(|error| {
                 error.next("`kd ask --members …` with these names, or `kd init` to set up others")
             })?;
+        if let Some(absent) = seating::absent(&seated, members.as_deref().unwrap_or_default()) {
+            env.warn(absent);
+        }
         Ok(Self {
             kingdom,
             ask,

@@ -16,29 +16,54 @@ pub fn has_hands(member: &Member) -> bool {
     is_agent(&member.backend)
 }
 
-/// Seats a council. A continued thread keeps its members, unless others are requested or some are gone.
+/// Seats a council. A continued thread keeps its members, unless others are requested. [`absent`] tells who cannot take
+/// part again.
 ///
 /// # Errors
-/// If a name means nobody.
+/// If a requested name means nobody.
 pub fn seat(
     config: &Config,
-    mut request: SeatRequest,
+    request: SeatRequest,
     thread: Option<&[SeatName]>,
 ) -> Result<Seated, UserError> {
     if let Some(thread) = thread.filter(|members| request.members.is_empty() && !members.is_empty())
     {
-        request.members = thread.iter().map(ToString::to_string).collect();
-        match seating::seat(config, &request) {
-            Ok(seated) => {
-                // They are the default, not the user's choice.
-                let built_in =
-                    seating::seat(config, &SeatRequest::default()).is_ok_and(|s| s.built_in);
-                return Ok(Seated { built_in, ..seated });
-            }
-            Err(_) => request.members.clear(),
-        }
+        let seated = seating::seat_again(config, &request, thread)?;
+        // They are the default, not the user's choice.
+        let built_in = seating::seat(config, &SeatRequest::default()).is_ok_and(|s| s.built_in);
+        return Ok(Seated { built_in, ..seated });
     }
     Ok(seating::seat(config, &request)?)
+}
+
+/// Names the members of a continued thread that cannot take part, and who is asked in their place, if nobody is left.
+pub fn absent(seated: &Seated, thread: &[SeatName]) -> Option<String> {
+    let mut unknown: Vec<&str> = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
+    for (name, why) in &seated.absent {
+        match why {
+            SeatingError::LookAlike { .. } => parts.push(why.to_string()),
+            SeatingError::Unknown { .. } | SeatingError::BadName(_) => unknown.push(name.as_str()),
+        }
+    }
+    if !unknown.is_empty() {
+        let names = unknown.join(", ");
+        parts.insert(0, format!("your settings have no member named {names}"));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let members = seated.roster.members().iter();
+    let asked: Vec<&str> = members.map(|member| member.name.as_str()).collect();
+    let whose = match seated.absent.len() == thread.len() {
+        true => "nobody of this thread is left, so your settings' members are asked",
+        false => "of this thread these are asked",
+    };
+    Some(format!(
+        "{}: {whose}: {}",
+        parts.join("; "),
+        asked.join(", ")
+    ))
 }
 
 impl From<SeatingError> for UserError {

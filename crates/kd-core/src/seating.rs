@@ -5,7 +5,7 @@ use crate::ids::{BadSeatName, SeatName};
 use crate::models;
 use crate::names::look_alike;
 use crate::request::{Deadlines, Sampling};
-use crate::roles::{self, BUILT_IN_COUNCIL, CHAIR, Role};
+use crate::roles::{self, BUILT_IN_COUNCIL, CHAIR, OTHER_CHAIR, Role};
 use crate::roster::{Launch, Member, Roster};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -39,6 +39,8 @@ pub struct Seated {
     pub roster: Roster,
     /// Whether this is the built-in council: nothing was configured, or exactly that.
     pub built_in: bool,
+    /// Members of a continued thread that cannot take part, and why.
+    pub absent: Vec<(SeatName, SeatingError)>,
 }
 
 /// The reason why no member can take part.
@@ -115,7 +117,44 @@ pub fn seat(config: &Config, wishes: &SeatRequest) -> Result<Seated, SeatingErro
     Ok(Seated {
         roster: Roster::new(members, chair),
         built_in,
+        absent: Vec::new(),
     })
+}
+
+/// Chooses the members of a continued thread: those that cannot take part are left out, and named in the result. If none
+/// can, the members are those of the configuration.
+///
+/// # Errors
+/// If the chair, or a member of the configuration that is needed, cannot take part.
+pub fn seat_again(
+    config: &Config,
+    wishes: &SeatRequest,
+    thread: &[SeatName],
+) -> Result<Seated, SeatingError> {
+    let mut present: Vec<SeatName> = Vec::new();
+    let mut absent = Vec::new();
+    for name in thread {
+        let taken = present
+            .iter()
+            .find(|other| *other != name && look_alike(other.as_str(), name.as_str()));
+        let why = match taken {
+            Some(taken) => Some(SeatingError::LookAlike {
+                name: name.clone(),
+                taken: taken.clone(),
+            }),
+            None => member(config, wishes, name.as_str(), 0).err(),
+        };
+        match why {
+            Some(why) => absent.push((name.clone(), why)),
+            None => present.push(name.clone()),
+        }
+    }
+    let wishes = SeatRequest {
+        members: present.iter().map(ToString::to_string).collect(),
+        ..wishes.clone()
+    };
+    let seated = seat(config, &wishes)?;
+    Ok(Seated { absent, ..seated })
 }
 
 /// Returns every valid name: agents, then known programs, then roles.
@@ -297,7 +336,7 @@ fn chair(
         return Ok(None);
     };
     let taken = members.iter().any(|m| m.name.as_str() == CHAIR);
-    let name = SeatName::new(if taken { "the-chair" } else { CHAIR })?;
+    let name = SeatName::new(if taken { OTHER_CHAIR } else { CHAIR })?;
     Ok(Some(Member {
         name,
         role: Some(role.title.to_owned()),
@@ -330,6 +369,30 @@ mod tests {
             .iter()
             .map(|m| m.name.as_str())
             .collect()
+    }
+
+    #[test]
+    fn who_cannot_take_part_again_is_named_and_the_others_stay() {
+        let config = with_agents(&["ann", "bob"]);
+        let name = |name: &str| SeatName::new(name).expect("a name");
+        let again = |thread: &[&str]| {
+            let thread: Vec<SeatName> = thread.iter().map(|n| name(n)).collect();
+            seat_again(&config, &SeatRequest::default(), &thread).expect("seats")
+        };
+        for (thread, present, absent) in [
+            (&["bob", "ann"][..], &["bob", "ann"][..], &[][..]),
+            (&["cyd", "ann"], &["ann"], &["cyd"]),
+            (&["cyd"], &["ann", "bob"], &["cyd"]),
+        ] {
+            let seated = again(thread);
+            assert_eq!(names(&seated), present);
+            let left: Vec<&str> = seated
+                .absent
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .collect();
+            assert_eq!(left, absent);
+        }
     }
 
     fn with_agents(names: &[&str]) -> Config {

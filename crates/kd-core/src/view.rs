@@ -18,6 +18,7 @@ use crate::event::{DuetEnd, Event, Outcome, Purpose, Record};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::message::{Address, Message, REPLACES, settled};
+use crate::op::Op;
 use crate::request::Delta;
 use crate::review;
 use crate::usage::Usage;
@@ -460,6 +461,22 @@ impl View {
     /// Returns whether a member asked by this process is speaking.
     pub fn is_busy(&self) -> bool {
         self.turns.iter().any(|turn| !turn.is_over())
+    }
+
+    /// Returns the ops that give a new session of this thread, with these members and this view, the settings of this
+    /// one: who is muted, who speaks next, and how long.
+    pub fn kept_in(&self, members: &[SeatName], new: &View) -> Vec<Op> {
+        let stays = |seat: &&SeatName| members.contains(seat) && !new.muted.contains(*seat);
+        let muted = self.muted.iter().filter(stays);
+        let mut ops: Vec<Op> = muted.map(|seat| Op::Mute { seat: seat.clone() }).collect();
+        if let Some(mode) = self.mode.clone().filter(|_| self.mode != new.mode) {
+            ops.push(Op::Mode { mode });
+        }
+        if self.mode.is_some() && self.auto_messages != new.auto_messages {
+            let messages = self.auto_messages;
+            ops.push(Op::Auto { messages });
+        }
+        ops
     }
 
     /// Begins a round: only open turns are kept.

@@ -7,8 +7,9 @@ use crate::json;
 use crate::layout::THREAD_FILE;
 use jiff::Timestamp;
 use kd_core::formats::THREAD;
-use kd_core::ids::ThreadId;
+use kd_core::ids::{SeatName, ThreadId};
 use kd_core::names::KING;
+use kd_core::roles::{CHAIR, OTHER_CHAIR};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,6 +18,9 @@ pub(crate) const VERSION: &str = "kd_version";
 
 /// The pattern of council threads; others belong to other programs.
 pub const COUNCIL: &str = "council";
+
+/// The name with which lines of the program begin.
+const PROGRAM: &str = "kd";
 
 /// The key that marks a thread as private.
 pub(crate) const PRIVATE: &str = "private";
@@ -82,14 +86,21 @@ impl Meta {
         })
     }
 
-    /// Reconstructs the metadata from the senders alone, in the order of their first messages.
+    /// Reconstructs the metadata from the senders alone, in the order of their first messages. Who concludes, signs or
+    /// visits is no member.
     pub(crate) fn rebuilt(id: ThreadId, senders: impl IntoIterator<Item = String>) -> Self {
-        let mut members = vec![KING.to_owned()];
+        let mut spoke: Vec<String> = Vec::new();
         for sender in senders {
-            if !members.contains(&sender) {
-                members.push(sender);
+            if !spoke.contains(&sender) {
+                spoke.push(sender);
             }
         }
+        // The chair has the other name only where a member has the first.
+        let other = spoke.iter().any(|sender| sender == OTHER_CHAIR);
+        let chair = if other { OTHER_CHAIR } else { CHAIR };
+        spoke
+            .retain(|sender| sender != chair && sender != PROGRAM && SeatName::new(sender).is_ok());
+        let members = std::iter::once(KING.to_owned()).chain(spoke).collect();
         Self {
             id,
             members,
@@ -127,6 +138,24 @@ pub(crate) const IMPORTED: &str = "imported";
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn only_who_spoke_as_a_member_is_one() {
+        for (senders, members) in [
+            (
+                &[
+                    "king", "cyd", "ann", "chair", "council", "kd", "cyd", "guest-1",
+                ][..],
+                &["king", "cyd", "ann"][..],
+            ),
+            // A member named like the chair: the chair has another name there.
+            (&["ann", "chair", "the-chair"], &["king", "ann", "chair"]),
+        ] {
+            let senders = senders.iter().map(|name| (*name).to_owned());
+            let meta = Meta::rebuilt(ThreadId("council-1".into()), senders);
+            assert_eq!(meta.members, members);
+        }
+    }
 
     #[test]
     fn an_unclear_mark_counts_as_private() {

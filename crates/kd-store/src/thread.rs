@@ -221,7 +221,7 @@ impl Thread {
     /// If the thread is locked for too long, or the file cannot be read or written.
     pub fn set_members(&self, members: &[SeatName]) -> Result<(), Error> {
         let _lock = self.lock()?;
-        let mut meta = Meta::read(&self.folder)?.unwrap_or_else(|| self.meta.clone());
+        let mut meta = Meta::read(&self.folder)?.unwrap_or_else(|| self.found_meta());
         let names = members.iter().map(ToString::to_string);
         meta.members = std::iter::once(KING.to_owned()).chain(names).collect();
         json::write_in(&self.folder, layout::THREAD_FILE, &meta, bounds::META)
@@ -233,13 +233,19 @@ impl Thread {
         if !self.is_bare.swap(false, Ordering::Relaxed) || self.folder.has(layout::THREAD_FILE) {
             return;
         }
-        let mut meta = self.meta.clone();
-        let first = self
-            .head(1)
-            .ok()
-            .and_then(|read| read.messages.into_iter().next());
-        meta.created_at = first.map(|m| m.at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        let meta = self.found_meta();
         let _ = json::write_in(&self.folder, layout::THREAD_FILE, &meta, bounds::META);
+    }
+
+    /// Returns the metadata with the time of the first message, where the file does not tell when the thread was opened.
+    fn found_meta(&self) -> Meta {
+        let mut meta = self.meta.clone();
+        if meta.created_at.is_none() {
+            let first = self.head(1).ok();
+            let first = first.and_then(|read| read.messages.into_iter().next());
+            meta.created_at = first.map(|m| m.at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        }
+        meta
     }
 
     fn with_meta(folder: Folder, meta: Meta) -> Thread {

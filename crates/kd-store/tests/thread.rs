@@ -205,6 +205,12 @@ fn without_thread_json_the_members_are_told_from_the_senders() {
     let thread = Thread::open(&layout.resolve(&made.id().0).unwrap()).unwrap();
     assert_eq!(thread.meta().members, ["king", "b", "a"]);
     assert!(thread.meta().is_council());
+    // Other members do not lose when it was opened.
+    thread.set_members(&seats(&["a"])).unwrap();
+    let changed = Thread::open(&layout.resolve(&made.id().0).unwrap()).unwrap();
+    assert_eq!(changed.meta().members, ["king", "a"]);
+    let first = thread.head(1).unwrap().messages[0].at;
+    assert_eq!(changed.meta().created(), Some(first));
     assert_eq!(thread.append(&draft("a", "x")).unwrap().seq, 5);
 }
 

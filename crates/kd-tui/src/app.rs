@@ -83,6 +83,8 @@ pub enum Msg {
     Forked(String),
     /// The members of the thread were changed; a notice about it.
     Seated(String),
+    /// The thread stays open as it is, and why.
+    Stays(String),
     /// A notice that something was done.
     Told(String),
     /// A notice that should stay and be readable in full: a line in the log.
@@ -180,9 +182,11 @@ pub struct App {
     focused: bool,
     now: Timestamp,
     size: (u16, u16),
-    /// Ops waiting for the session.
-    outbox: Vec<Op>,
+    /// What waits for the session: ops and asides.
+    outbox: Vec<Effect>,
     ready: bool,
+    /// Whether another session is on its way, with other members or for a fork: what is sent waits for it.
+    changing: bool,
     /// Whether the members were prepared for the message being typed.
     prepared: bool,
     /// The time until which a second Ctrl+C leaves.
@@ -217,6 +221,7 @@ impl App {
             size: (80, 24),
             outbox: Vec::new(),
             ready: false,
+            changing: false,
             prepared: false,
             armed: None,
             stopped: None,
@@ -249,12 +254,13 @@ impl App {
                 self.log.add_newer(newer);
                 self.ready = true;
                 self.dirty = true;
-                fx.extend(self.outbox.drain(..).map(Effect::Send));
+                self.post(&mut fx);
                 // The user may have typed before the thread was open.
                 self.prepare(&mut fx);
             }
             Msg::Failed(why) => {
                 self.dirty = true;
+                self.unpost();
                 self.give_back();
                 self.log.view.fold(&Event::OpRefused { why });
             }
@@ -276,10 +282,12 @@ impl App {
             }
             Msg::Seated(what) => {
                 self.tell(what);
-                // A new session begins: members that were muted stay so.
-                let muted = self.log.view.muted.iter().cloned();
-                self.outbox.extend(muted.map(|seat| Op::Mute { seat }));
                 fx.push(Effect::Open(self.thread.clone()));
+            }
+            Msg::Stays(why) => {
+                self.changing = false;
+                self.tell(why);
+                self.post(&mut fx);
             }
             Msg::Told(what) => self.tell(what),
             Msg::Noted(what) => self.note(what),
@@ -375,12 +383,18 @@ impl App {
     }
 
     fn open(&mut self, opening: ChatOpening) {
+        let old = std::mem::take(&mut self.log).view;
         self.log = Log::open(opening.tail, opening.has_older);
         self.log.view.recall(&opening.records);
         self.log.view.members.clone_from(&opening.members);
         self.log.view.mode = opening.mode;
         self.log.view.auto_messages = opening.auto_messages;
         self.members = opening.members;
+        // A thread that is opened again, with other members, keeps the settings of its session.
+        if std::mem::take(&mut self.changing) && self.thread.as_ref() == Some(&opening.id) {
+            let kept = old.kept_in(&self.members, &self.log.view);
+            self.outbox.splice(0..0, kept.into_iter().map(Effect::Send));
+        }
         self.thread = Some(opening.id);
         self.screen = Screen::Chat;
         self.ready = false;
@@ -514,21 +528,33 @@ impl App {
 
     /// Goes to a thread, or to a new one, unless members are speaking in this one: their answers would be missed.
     fn go_to(&mut self, id: Option<String>, fx: &mut Vec<Effect>) {
-        if self.log.view.is_busy() {
-            self.screen = Screen::Chat;
-            self.tell("members are speaking: wait for them, or stop them with Esc first");
-        } else {
-            fx.push(Effect::Open(id));
+        match self.must_wait() {
+            Some(why) => {
+                self.screen = Screen::Chat;
+                self.tell(why);
+            }
+            None => fx.push(Effect::Open(id)),
         }
     }
 
-    /// Continues in a fork of this thread.
-    fn fork(&mut self, fork: Fork, fx: &mut Vec<Effect>) {
-        if self.log.view.is_busy() {
-            self.tell("members are speaking: wait for them, or stop them with Esc first");
-        } else {
-            fx.push(Effect::Fork(fork));
+    /// Changes who takes part, or forks the thread, in the background: what is sent meanwhile waits for the new session.
+    fn change(&mut self, effect: Effect, fx: &mut Vec<Effect>) {
+        match self.must_wait() {
+            Some(why) => self.tell(why),
+            None => {
+                self.changing = true;
+                fx.push(effect);
+            }
         }
+    }
+
+    /// Returns why another session has to wait: what was sent to this one would be lost.
+    fn must_wait(&self) -> Option<&'static str> {
+        if self.log.view.is_busy() || (self.ready && self.unsaid.is_some()) {
+            return Some("members are speaking: wait for them, or stop them with Esc first");
+        }
+        let waits = self.changing || !self.outbox.is_empty();
+        waits.then_some("the thread is not open yet: try again in a moment")
     }
 
     /// Puts unsent messages back into the input, so that nothing typed is lost.
@@ -555,6 +581,7 @@ impl App {
     fn prepare(&mut self, fx: &mut Vec<Effect>) {
         let text = self.editor.text().trim_start();
         if !self.ready
+            || self.changing
             || self.prepared
             || text.starts_with('/')
             || !text.contains(char::is_whitespace)
@@ -580,10 +607,29 @@ impl App {
 
     fn send(&mut self, op: Op, fx: &mut Vec<Effect>) {
         self.prepared = false;
-        if self.ready {
-            fx.push(Effect::Send(op));
-        } else {
-            self.outbox.push(op);
+        self.outbox.push(Effect::Send(op));
+        self.post(fx);
+    }
+
+    /// Sends what waits, if the session is there to stay.
+    fn post(&mut self, fx: &mut Vec<Effect>) {
+        if self.ready && !self.changing {
+            fx.append(&mut self.outbox);
+        }
+    }
+
+    /// Puts messages that wait for a session that cannot be opened back into the input.
+    fn unpost(&mut self) {
+        let said: Vec<String> = std::mem::take(&mut self.outbox)
+            .into_iter()
+            .filter_map(|effect| match effect {
+                Effect::Send(Op::Say { body, .. }) => Some(body),
+                _ => None,
+            })
+            .collect();
+        if !said.is_empty() {
+            self.unsaid = None;
+            self.take_back(&said.join("\n"));
         }
     }
 }

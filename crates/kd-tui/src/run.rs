@@ -80,6 +80,7 @@ pub async fn run(
         buffer: Buffer::empty(Rect::ZERO),
         session: None,
         updates: None,
+        visit: 0,
         closing: Vec::new(),
         gone: false,
         inbox,
@@ -102,8 +103,8 @@ pub async fn run(
 /// Messages from other tasks.
 enum AppMessage {
     Msg(Msg),
-    /// A session is open for the thread with this ID.
-    Joined(String, Box<Session>),
+    /// The session of this visit is open, or cannot be opened, and why.
+    Joined(u64, Box<Result<Session, String>>),
     /// An aside is ready for the thread with this ID.
     Aside(String, Box<Aside>),
 }
@@ -117,6 +118,8 @@ struct Stage {
     buffer: Buffer,
     session: Option<Session>,
     updates: Option<Subscription>,
+    /// The number of threads opened, the present one included.
+    visit: u64,
     /// Sessions closing in the background.
     closing: Vec<JoinHandle<()>>,
     /// Whether a signal arrived or the terminal is gone.
@@ -253,17 +256,22 @@ impl Stage {
                     None => self.tell(Msg::Told("the thread is not open yet: try again".into())),
                 }
             }
-            AppMessage::Joined(id, session) if self.app.thread.as_deref() != Some(&id) => {
-                self.closing.push(tokio::spawn(session.close()));
-                true
-            }
-            AppMessage::Joined(id, mut session) => {
-                self.updates = Some(session.subscribe());
-                self.session = Some(*session);
-                let seen = self.newest();
-                let newer = self.host.newer(&id, seen).unwrap_or_default();
-                self.tell(Msg::Ready(newer))
-            }
+            AppMessage::Joined(visit, joined) => match *joined {
+                // Another thread was opened since, or this one again.
+                Ok(session) if visit != self.visit => {
+                    self.closing.push(tokio::spawn(session.close()));
+                    true
+                }
+                Err(_) if visit != self.visit => true,
+                Ok(mut session) => {
+                    self.updates = Some(session.subscribe());
+                    self.session = Some(session);
+                    let (id, seen) = (self.app.thread.clone(), self.newest());
+                    let newer = id.and_then(|id| self.host.newer(&id, seen).ok());
+                    self.tell(Msg::Ready(newer.unwrap_or_default()))
+                }
+                Err(why) => self.tell(Msg::Failed(why)),
+            },
         };
         self.wish_frame(ECHO, Duration::ZERO);
         go_on
@@ -339,7 +347,7 @@ impl Stage {
                 if let Some(id) = self.app.thread.clone() {
                     self.ask(move |host| match host.fork(&id, fork) {
                         Ok(id) => Msg::Forked(id),
-                        Err(why) => Msg::Told(why),
+                        Err(why) => Msg::Stays(why),
                     });
                 }
             }
@@ -347,7 +355,7 @@ impl Stage {
                 if let Some(id) = self.app.thread.clone() {
                     self.ask(move |host| match host.reseat(&id, &change) {
                         Ok(line) => Msg::Seated(line),
-                        Err(why) => Msg::Told(why),
+                        Err(why) => Msg::Stays(why),
                     });
                 }
             }
@@ -447,7 +455,7 @@ impl Stage {
         let opening = match self.host.open(id) {
             Ok(opening) => opening,
             Err(why) => {
-                self.tell(Msg::Told(why));
+                self.tell(Msg::Stays(why));
                 return;
             }
         };
@@ -459,13 +467,12 @@ impl Stage {
         let id = opening.id.clone();
         self.draft.clone_from(&opening.draft);
         self.tell(Msg::Opened(Box::new(opening)));
-        let (joining, inbox) = (self.host.join(&id), self.inbox.clone());
+        self.visit += 1;
+        let (joining, inbox, visit) = (self.host.join(&id), self.inbox.clone(), self.visit);
         tokio::spawn(async move {
+            let joined = Box::new(joining.await);
             // Sending fails only if we have left.
-            let _ = inbox.send(match joining.await {
-                Ok(session) => AppMessage::Joined(id, Box::new(session)),
-                Err(why) => AppMessage::Msg(Msg::Failed(why)),
-            });
+            let _ = inbox.send(AppMessage::Joined(visit, joined));
         });
     }
 

@@ -1241,8 +1241,17 @@ fn changed_members_open_the_thread_again_and_mutes_stay() {
         seat: seat("cursor"),
         muted: true,
     });
+    play.hear(Event::ModeSet {
+        mode: "manual".into(),
+        auto_messages: Some(2),
+    });
     let effects = play.keys(b"/add gemini\r");
     assert!(effects.contains(&Effect::Seat(Seating::Add(seat("gemini")))));
+    // What is typed now is for the new session: the old one ends. A join that ends now is no reason to send it.
+    let said = |effects: &[Effect]| effects.iter().any(|fx| matches!(fx, Effect::Send(_)));
+    assert!(!said(&play.keys(b"And now?\r")));
+    assert!(!said(&play.app.update(Msg::Ready(vec![]), &no_files)));
+    assert!(!play.keys(b"/new\r").contains(&Effect::Open(None)));
     let effects = play.app.update(
         Msg::Seated("gemini takes part from now on".into()),
         &no_files,
@@ -1251,17 +1260,42 @@ fn changed_members_open_the_thread_again_and_mutes_stay() {
     let opening = ChatOpening {
         id: "council-a8b3".into(),
         members: ["claude", "codex", "cursor", "gemini"].map(seat).to_vec(),
+        mode: Some("broadcast".into()),
         ..ChatOpening::default()
     };
     play.app.update(Msg::Opened(Box::new(opening)), &no_files);
     let effects = play.app.update(Msg::Ready(vec![]), &no_files);
-    assert_eq!(
-        effects,
-        [Effect::Send(Op::Mute {
-            seat: seat("cursor")
-        })]
-    );
-    assert!(play.shows("gemini takes part from now on"));
+    let kept = [
+        Op::Mute {
+            seat: seat("cursor"),
+        },
+        Op::Mode {
+            mode: "manual".into(),
+        },
+        Op::Auto { messages: Some(2) },
+        Op::Say {
+            body: "And now?".into(),
+            to: kd_core::Address::All,
+        },
+    ];
+    assert_eq!(effects, kept.map(Effect::Send));
+    play.hear(Event::MessageAdded {
+        message: message(2, "king", "And now?"),
+        turn: None,
+        found: false,
+    });
+    // A change that fails: the old session goes on, with what was typed.
+    play.keys(b"/add nobody\r");
+    assert!(!said(&play.keys(b"Still here?\r")));
+    let effects = play
+        .app
+        .update(Msg::Stays("there is no member `nobody`".into()), &no_files);
+    assert!(said(&effects) && play.shows("there is no member"));
+    play.hear(Event::MessageAdded {
+        message: message(3, "king", "Still here?"),
+        turn: None,
+        found: false,
+    });
     // Not while members speak: their answers would be missed.
     play.turn(1, "claude");
     let effects = play.keys(b"/remove codex\r");

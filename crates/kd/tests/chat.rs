@@ -818,3 +818,166 @@ fn a_program_can_drive_a_chat() {
     let thread = lines[0]["thread"].as_str().expect("an id");
     assert!(home.threads()[0].ends_with(thread), "{thread}");
 }
+
+/// A clone lacks `thread.json`, and its settings may lack members: who spoke is asked, who is not there is named, and
+/// nobody takes their place.
+#[test]
+fn a_thread_after_a_clone_asks_its_own_members() {
+    let says = |text: &str| json!({"runs": [[{"text": text}], [{"text": text}], [{"text": text}]]});
+    let home = Home::scripted(&[
+        ("ann", says("I am ann.")),
+        ("bob", says("I am bob.")),
+        ("cyd", says("I am cyd.")),
+    ]);
+    let said = Said::fed(
+        home.kd(&["chat", "--new", "-m", "cyd,ann"]),
+        "/auto 0\nOne?\n",
+    );
+    assert!(said.out.contains("I am cyd."), "{}", said.out);
+    let thread = home.threads()[0].clone();
+    std::fs::remove_file(thread.join("thread.json")).expect("it was there");
+    let answer = whole(&thread)
+        .into_values()
+        .find(|message| message.from == "ann")
+        .expect("an answer");
+    let named = |seq: u32, name: &str| thread.join(format!("{seq:04}-{name}.md"));
+    let text = std::fs::read_to_string(named(answer.seq, "ann")).expect("read");
+    let concluded = text.replace("from: ann", "from: chair");
+    std::fs::write(named(4, "chair"), concluded).expect("written");
+    let mut config: Value =
+        serde_json::from_slice(&std::fs::read(home.config_file()).expect("read")).expect("JSON");
+    config["agents"]
+        .as_object_mut()
+        .expect("agents")
+        .remove("cyd");
+    config["council"]["members"] = json!(["ann", "bob"]);
+    std::fs::write(home.config_file(), config.to_string()).expect("written");
+    let told = "your settings have no member named cyd: of this thread these are asked: ann";
+    let said = Said::fed(home.kd(&["chat"]), "/auto 0\nTwo?\n");
+    let after = said.out.split("Two?").last().expect("more");
+    assert!(said.out.contains(told), "{}{}", said.out, said.err);
+    assert!(
+        after.contains("I am ann.") && !after.contains("I am bob."),
+        "{}",
+        said.out
+    );
+    let said = home.run(&["ask", "--continue", "Three?"]);
+    assert!(said.err.contains(told), "{}", said.err);
+    assert!(
+        said.out.contains("I am ann.") && !said.out.contains("I am bob."),
+        "{}",
+        said.out
+    );
+}
+
+/// Lines of a program wait for what comes before them, so that each message goes where the line before says, and every
+/// line of output is one event with the next number.
+#[test]
+fn lines_of_a_program_wait_for_the_thread_they_are_for() {
+    let says = |text: &str| json!({"runs": [[{"text": text}], [{"text": text}], [{"text": text}]]});
+    let home = Home::scripted(&[("ann", says("I am ann.")), ("bob", says("I am bob."))]);
+    let input = "/auto 0\n/mode sequential\n{\"say\": \"One?\"}\n/add bob\n{\"say\": \"Two?\"}\n/new\n\
+                 {\"say\": \"Three?\"}\n{\"say\": \" \"}\n/add nobody\n/export\n/copy\n";
+    let said = Said::fed(home.kd(&["chat", "--jsonl", "--new", "-m", "ann"]), input);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let lines: Vec<Value> = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}")))
+        .collect();
+    let seqs: Vec<u64> = lines
+        .iter()
+        .filter_map(|line| line["seq"].as_u64())
+        .collect();
+    assert_eq!(
+        seqs,
+        (1..=lines.len() as u64).collect::<Vec<_>>(),
+        "{}",
+        said.out
+    );
+    let of = |event: &str| {
+        let event = event.to_owned();
+        lines.iter().filter(move |line| line["event"] == event)
+    };
+    let opened: Vec<&Value> = of("thread_opened").map(|line| &line["members"]).collect();
+    assert_eq!(
+        opened,
+        [&json!(["ann"]), &json!(["ann", "bob"]), &json!(["ann"])]
+    );
+    let threads: Vec<&Value> = of("thread_opened").map(|line| &line["thread"]).collect();
+    assert!(threads[0] == threads[1] && threads[1] != threads[2]);
+    let words: Vec<(bool, &str)> = of("message_added")
+        .map(|line| {
+            (
+                line["thread"] == *threads[0],
+                line["message"]["body"].as_str().expect("text"),
+            )
+        })
+        .collect();
+    assert_eq!(
+        words,
+        [
+            (true, "One?"),
+            (true, "I am ann."),
+            (true, "Two?"),
+            (true, "I am ann."),
+            (true, "I am bob."),
+            (false, "Three?"),
+            (false, "I am ann."),
+        ],
+        "{}",
+        said.out
+    );
+    // The settings of the session are kept with the members changed.
+    let (second, two) = (
+        lines
+            .iter()
+            .rposition(|line| line["members"] == json!(["ann", "bob"])),
+        lines
+            .iter()
+            .position(|line| line["message"]["body"] == "Two?"),
+    );
+    let between = &lines[second.expect("opened")..two.expect("said")];
+    let set = between
+        .iter()
+        .rfind(|line| line["event"] == "mode_set")
+        .expect("set");
+    assert_eq!(
+        (&set["mode"], &set["auto_messages"]),
+        (&json!("sequential"), &json!(0))
+    );
+    let refused: Vec<&str> = of("op_refused")
+        .filter_map(|line| line["why"].as_str())
+        .collect();
+    assert_eq!(refused.len(), 4, "{refused:?}");
+    for (why, part) in refused
+        .iter()
+        .zip(["empty message", "nobody", "file's name", "screen"])
+    {
+        assert!(why.contains(part), "{refused:?}");
+    }
+}
+
+/// A change of members keeps who is not in this chat, and writes nothing for one that cannot answer.
+#[test]
+fn a_member_that_cannot_answer_is_not_added() {
+    let says = json!({"runs": [[{"text": "Yes."}], [{"text": "Yes."}]]});
+    let home = Home::scripted(&[("ann", says.clone()), ("bob", says.clone()), ("cyd", says)]);
+    let mut config: Value =
+        serde_json::from_slice(&std::fs::read(home.config_file()).expect("read")).expect("JSON");
+    config["agents"]["dan"] = json!({"backend": "codex", "command": ["no-such-program-here"]});
+    std::fs::write(home.config_file(), config.to_string()).expect("written");
+    Said::fed(home.kd(&["chat", "--new", "-m", "ann"]), "/auto 0\nOne?\n");
+    let members = || home.run(&["show", "--json"]).json()["members"].clone();
+    let said = Said::fed(home.kd(&["chat"]), "/add dan\n/auto 0\nTwo?\n");
+    assert!(
+        said.out.contains("no member can answer: dan"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("| Yes."), "{}", said.out);
+    assert_eq!(members(), json!(["ann"]));
+    let said = Said::fed(home.kd(&["chat", "-m", "bob"]), "/add cyd\n");
+    assert!(said.out.contains("cyd takes part"), "{}", said.out);
+    assert_eq!(members(), json!(["ann", "cyd"]));
+}

@@ -146,6 +146,8 @@ pub const BUILT_IN_COUNCIL: [&str; 3] = ["pragmatist", "skeptic", "explorer"];
 
 /// The role of the service that concludes.
 pub const CHAIR: &str = "chair";
+/// The name of who concludes where a member is named like [`CHAIR`].
+pub const OTHER_CHAIR: &str = "the-chair";
 
 /// Finds a role by name.
 pub fn find(name: &str) -> Option<&'static Role> {

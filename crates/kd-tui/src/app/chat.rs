@@ -111,7 +111,7 @@ impl App {
             Action::CopyCode => self.copy(&Part::Code, fx),
             Action::MarkRight => fx.push(Effect::Mark("right".to_owned())),
             Action::MarkWrong => fx.push(Effect::Mark("wrong".to_owned())),
-            Action::Rewind => self.fork(Fork::Rewind(1), fx),
+            Action::Rewind => self.change(Effect::Fork(Fork::Rewind(1)), fx),
             Action::Read => self.reading = !self.reading,
             Action::Help => self.screen = Screen::Help(0),
             Action::Redraw => fx.push(Effect::Redraw),
@@ -243,7 +243,7 @@ impl App {
     }
 
     pub(super) fn quit(&mut self, fx: &mut Vec<Effect>) {
-        if self.leaving || !self.ready {
+        if self.leaving || !self.ready || self.changing {
             fx.push(Effect::Leave);
             return;
         }

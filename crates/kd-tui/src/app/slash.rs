@@ -34,19 +34,17 @@ impl App {
                 ));
             }
             Slash::Members => self.note(self.members_told()),
-            Slash::Seat(_) if self.log.view.is_busy() => {
-                self.tell("members are speaking: wait for them, or stop them with Esc first");
-            }
-            Slash::Seat(change) => fx.push(Effect::Seat(change)),
+            Slash::Seat(change) => self.change(Effect::Seat(change), fx),
             Slash::Thread(None) => fx.push(Effect::ListThreads),
             Slash::Thread(Some(id)) => self.go_to(Some(id), fx),
             Slash::New => self.go_to(None, fx),
-            Slash::Fork(fork) => self.fork(fork, fx),
+            Slash::Fork(fork) => self.change(Effect::Fork(fork), fx),
             Slash::Copy(part) => self.copy(&part, fx),
             Slash::Export(file) => fx.push(Effect::Export(file)),
             Slash::Aside(way, question) => {
                 self.log.follow();
-                fx.push(Effect::Aside(way, question));
+                self.outbox.push(Effect::Aside(way, question));
+                self.post(fx);
             }
             Slash::Mark(word) => fx.push(Effect::Mark(word)),
             Slash::Thinking => self.fold_thinking(),

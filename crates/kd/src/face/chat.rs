@@ -45,8 +45,16 @@ pub(crate) struct ChatLines {
     wished: bool,
     /// Whether answers to a sent message are still expected.
     awaited: bool,
-    /// For programs: events are written as JSON, and lines of the program to stderr. The thread and its members.
-    json: Option<(ThreadId, Vec<SeatName>)>,
+    /// For programs: events are written as JSON, and lines of the program to stderr.
+    json: Option<Json>,
+}
+
+/// The output for programs.
+struct Json {
+    thread: ThreadId,
+    members: Vec<SeatName>,
+    /// The number of the last line, over all threads of this chat.
+    seq: u64,
 }
 
 /// The reason why a message waits.
@@ -72,11 +80,45 @@ impl ChatLines {
         }
     }
 
-    /// Returns this output, for programs: one line of JSON for each event.
-    pub(crate) fn with_json(mut self, thread: ThreadId, roster: &Roster) -> Self {
+    /// Returns this output, for programs: one line of JSON for each event, numbered after the last line of the thread
+    /// before.
+    pub(crate) fn with_json(mut self, thread: ThreadId, roster: &Roster, seq: u64) -> Self {
         let members = roster.members().iter().map(|member| member.name.clone());
-        self.json = Some((thread, members.collect()));
+        self.json = Some(Json {
+            thread,
+            members: members.collect(),
+            seq,
+        });
         self
+    }
+
+    /// Returns the number of the last line of JSON.
+    pub(crate) fn seq(&self) -> u64 {
+        self.json.as_ref().map_or(0, |json| json.seq)
+    }
+
+    /// Writes an event as the next line of JSON, if programs read this output.
+    fn event(&mut self, ts: Timestamp, event: Event, out: &mut dyn Write) -> io::Result<()> {
+        let Some(json) = &mut self.json else {
+            return Ok(());
+        };
+        json.seq += 1;
+        let record = Record {
+            v: FORMAT,
+            seq: json.seq,
+            ts,
+            thread: json.thread.clone(),
+            event,
+        };
+        writeln!(out, "{}", json::text(&record, false)?)?;
+        out.flush()
+    }
+
+    /// Says why a line of the user does nothing. A program gets an event, so that it does not wait for an answer.
+    pub(crate) fn refuse(&mut self, why: &str, out: &mut dyn Write) -> io::Result<()> {
+        let why = why.to_owned();
+        self.kd(&why, out)?;
+        self.event(Timestamp::now(), Event::OpRefused { why }, out)
     }
 
     /// Notes that the user sent a message.
@@ -111,27 +153,20 @@ impl ChatLines {
 
     /// Writes the introduction: the thread and its messages.
     pub(crate) fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if let Some((thread, members)) = &self.json {
+        if let Some(json) = &self.json {
             let messages = self
                 .view
                 .panels
                 .iter()
                 .filter_map(|panel| panel.content.message());
-            let opened = Record {
-                v: FORMAT,
-                seq: self.view.seq,
-                ts: Timestamp::now(),
-                thread: thread.clone(),
-                event: Event::ThreadOpened {
-                    members: members.clone(),
-                    messages: messages
-                        .map(|message| message.seq)
-                        .max()
-                        .unwrap_or_default(),
-                },
+            let opened = Event::ThreadOpened {
+                members: json.members.clone(),
+                messages: messages
+                    .map(|message| message.seq)
+                    .max()
+                    .unwrap_or_default(),
             };
-            writeln!(out, "{}", json::text(&opened, false)?)?;
-            return out.flush();
+            return self.event(Timestamp::now(), opened, out);
         }
         let messages: Vec<Message> = self
             .view
@@ -172,7 +207,10 @@ impl ChatLines {
         match update {
             Update::Record(record) if self.json.is_some() => {
                 self.record(record, &mut io::sink())?;
-                writeln!(out, "{}", json::text(record.as_ref(), false)?)?;
+                // `begin` has written the thread.
+                if !matches!(record.event, Event::ThreadOpened { .. }) {
+                    self.event(record.ts, record.event.clone(), out)?;
+                }
             }
             Update::Record(record) => self.record(record, out)?,
             Update::Lagged(view) => {
@@ -185,10 +223,11 @@ impl ChatLines {
                     .collect();
                 self.wished = false;
                 self.awaited = self.view.outcome.is_none();
-                self.kd(
-                    "output was too slow, so some events are missing: /thread shows everything",
-                    out,
-                )?;
+                let text =
+                    "output was too slow, so some events are missing: `kd show` shows everything";
+                self.kd(text, out)?;
+                let text = text.to_owned();
+                self.event(Timestamp::now(), Event::Noticed { text }, out)?;
             }
         }
         out.flush()

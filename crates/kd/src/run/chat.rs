@@ -14,6 +14,7 @@ use kd_app::threads::{Place, Thread};
 use kd_app::{Runtime, Session, ThreadRow};
 use kd_core::protocols::PROTOCOLS;
 use kd_core::slash::{self, Line, Slash, Way};
+use kd_core::view::View;
 use kd_core::{Address, Aside, Op, Roster, SeatName};
 use kd_tui::signals::{Caught, Signals};
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -30,6 +31,10 @@ struct Room<'a> {
     chat: kd_app::Chat,
     keyboard: Keyboard,
     told: bool,
+    /// The number of the last line of JSON.
+    seq: u64,
+    /// The view of a session whose settings the next one keeps: it is of the same thread, with other members.
+    kept: Option<View>,
 }
 
 /// A message of a program that drives the chat: it may have several lines, and is no command.
@@ -66,6 +71,8 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         chat,
         keyboard: Keyboard::start(),
         told: created,
+        seq: 0,
+        kept: None,
     };
     runtime.block_on(room.visit())
 }
@@ -154,15 +161,22 @@ impl Room<'_> {
         let echo = !self.keyboard.is_terminal;
         let mut face = ChatLines::new(self.here.out_styles(), view, echo);
         if self.args.jsonl {
-            face = face.with_json(session.thread().clone(), roster);
+            face = face.with_json(session.thread().clone(), roster, self.seq);
+        }
+        let members: Vec<SeatName> = roster.members().iter().map(|m| m.name.clone()).collect();
+        if let Some(old) = self.kept.take() {
+            for op in old.kept_in(&members, &face.view) {
+                session.send(op)?;
+            }
         }
         let mut stay = Stay {
             next: None,
             ending: false,
             stopped: false,
             gone: false,
+            kept: None,
         };
-        let names: Vec<&str> = roster.members().iter().map(|m| m.name.as_str()).collect();
+        let names: Vec<&str> = members.iter().map(SeatName::as_str).collect();
         stay.show(|out| {
             let head = format!("thread {}; {}", session.thread(), names.join(", "));
             face.kd(&head, out)?;
@@ -195,7 +209,7 @@ impl Room<'_> {
                     && face.is_ready()
                     && (self.keyboard.is_terminal || face.has_room()) => match line {
                     // Piped lines cannot be typed again, so they are read only when they can be used.
-                    Some(line) if !self.keyboard.is_terminal && is_aside(&line) && !face.is_idle() => {
+                    Some(line) if !self.keyboard.is_terminal && waits(&line) && !face.is_idle() => {
                         later = Some(line);
                     }
                     Some(line) => {
@@ -223,6 +237,8 @@ impl Room<'_> {
             }
         }
         drop(updates);
+        self.seq = face.seq();
+        self.kept = stay.kept.take();
         session.close().await;
         Ok(stay.next.unwrap_or(Next::Out(Exit::Done)))
     }
@@ -259,7 +275,7 @@ impl Room<'_> {
                 Ok(said) => Some(said.say),
                 Err(error) => {
                     let why = format!("not understood: {error}; write {{\"say\": \"…\"}}");
-                    stay.show(|out| face.kd(&why, out));
+                    stay.show(|out| face.refuse(&why, out));
                     return Ok(());
                 }
             },
@@ -275,10 +291,15 @@ impl Room<'_> {
             false => slash::read(&line),
         };
         let slash = match read {
-            Line::Say(body) if body.is_empty() => return Ok(()),
+            Line::Say(body) if body.is_empty() => {
+                if is_said {
+                    stay.show(|out| face.refuse("an empty message is not sent", out));
+                }
+                return Ok(());
+            }
             Line::Say(_) if stay.ending => {
                 stay.show(|out| {
-                    face.kd(
+                    face.refuse(
                         "quitting after the running turns: /quit again quits at once",
                         out,
                     )
@@ -294,12 +315,13 @@ impl Room<'_> {
                 return Ok(());
             }
             Line::Wrong(why) => {
-                stay.show(|out| face.kd(&why, out));
+                stay.show(|out| face.refuse(&why, out));
                 return Ok(());
             }
             Line::Slash(slash) => slash,
         };
         let mut told: Vec<String> = Vec::new();
+        let mut refused: Vec<String> = Vec::new();
         match slash {
             Slash::Op(op) => {
                 let told_when_done = matches!(
@@ -309,7 +331,7 @@ impl Room<'_> {
                 match session.send(op) {
                     Ok(()) if told_when_done => face.wish(),
                     Ok(()) => {}
-                    Err(error) => told.push(error.to_string()),
+                    Err(error) => refused.push(error.to_string()),
                 }
             }
             Slash::ShowMode => {
@@ -340,8 +362,10 @@ impl Room<'_> {
                     told.push(format!("{}: {}", member.name, parts.join(", ")));
                 }
             }
-            Slash::Thread(_) | Slash::New | Slash::Fork(_) | Slash::Seat(_) if !face.is_idle() => {
-                told.push("members are speaking: wait for them, or /stop first".to_owned());
+            Slash::Thread(Some(_)) | Slash::New | Slash::Fork(_) | Slash::Seat(_)
+                if !face.is_idle() =>
+            {
+                refused.push("members are speaking: wait for them, or /stop first".to_owned());
             }
             Slash::Thread(None) => {
                 told.extend(offer(&self.chat.recent(OFFERED)?));
@@ -349,18 +373,21 @@ impl Room<'_> {
             }
             Slash::Thread(Some(id)) => match self.chat.find(Some(&id)) {
                 Ok(place) => stay.end(session, Next::Thread(place)),
-                Err(error) => told.push(error.as_line()),
+                Err(error) => refused.push(error.as_line()),
             },
             Slash::New => stay.end(session, Next::New),
             Slash::Seat(change) => {
                 let thread = Thread::open_folder(folder)?;
-                match self.chat.reseat(&thread, &change) {
+                // The member may have to be downloaded.
+                let reseat = || self.chat.reseat(&thread, &change, false);
+                match tokio::task::block_in_place(reseat) {
                     Ok(line) => {
                         told.push(line);
+                        stay.kept = Some(face.view.clone());
                         let place = self.chat.find(Some(&thread.id().0))?;
                         stay.end(session, Next::Thread(place));
                     }
-                    Err(error) => told.push(error.as_line()),
+                    Err(error) => refused.push(error.as_line()),
                 }
             }
             Slash::Fork(wanted) => {
@@ -371,19 +398,25 @@ impl Room<'_> {
                         let place = self.chat.find(Some(&forked.id().0))?;
                         stay.end(session, Next::Thread(place));
                     }
-                    Err(error) => told.push(error.as_line()),
+                    Err(error) => refused.push(error.as_line()),
                 }
             }
             Slash::Mark(word) => {
                 let thread = Thread::open_folder(folder)?;
-                told.push(match self.chat.mark_in(&thread, &word, &face.view.report) {
-                    Ok(marked) => marked.line(),
-                    Err(error) => error.as_line(),
-                });
+                match self.chat.mark_in(&thread, &word, &face.view.report) {
+                    Ok(marked) => told.push(marked.line()),
+                    Err(error) => refused.push(error.as_line()),
+                }
+            }
+            Slash::Export(None) if self.args.jsonl => {
+                let what =
+                    "the thread is no line of JSON: /export and a file's name writes it there";
+                refused.push(what.to_owned());
             }
             Slash::Export(file) => told.push(write_out(&self.chat, folder, file.as_deref(), stay)?),
             Slash::Aside(..) if stay.ending => {
-                told.push("quitting after the running turns: /quit again quits at once".to_owned());
+                refused
+                    .push("quitting after the running turns: /quit again quits at once".to_owned());
             }
             Slash::Aside(way, question) => {
                 let muted: Vec<_> = face.view.muted.iter().cloned().collect();
@@ -394,11 +427,11 @@ impl Room<'_> {
                         }
                         session.aside(aside)?;
                     }
-                    Err(error) => told.push(error.as_line()),
+                    Err(error) => refused.push(error.as_line()),
                 }
             }
             Slash::Copy(_) | Slash::Thinking => {
-                told.push("that needs a screen: start `kd chat` without --plain".to_owned());
+                refused.push("that needs a screen: start `kd chat` without --plain".to_owned());
             }
             Slash::Help => {
                 told.extend(slash::help(false));
@@ -417,7 +450,10 @@ impl Room<'_> {
                 stay.end(session, Next::Out(Exit::Done));
             }
         }
-        stay.show(|out| told.iter().try_for_each(|line| face.kd(line, out)));
+        stay.show(|out| {
+            refused.iter().try_for_each(|line| face.refuse(line, out))?;
+            told.iter().try_for_each(|line| face.kd(line, out))
+        });
         Ok(())
     }
 }
@@ -431,6 +467,8 @@ struct Stay {
     stopped: bool,
     /// Our output was closed.
     gone: bool,
+    /// The view of this session, if the next one keeps its settings.
+    kept: Option<View>,
 }
 
 impl Stay {
@@ -454,10 +492,17 @@ impl Stay {
 }
 
 /// Returns whether a line requests something that can only start, or is only clear, while no member speaks.
-fn is_aside(line: &str) -> bool {
+fn waits(line: &str) -> bool {
     matches!(
         slash::read(line),
-        Line::Slash(Slash::Aside(..) | Slash::Fork(_) | Slash::Mark(_))
+        Line::Slash(
+            Slash::Aside(..)
+                | Slash::Fork(_)
+                | Slash::Mark(_)
+                | Slash::Seat(_)
+                | Slash::New
+                | Slash::Thread(Some(_))
+        )
     )
 }
 
