@@ -63,6 +63,7 @@ fn mark(at: usize, group: usize, dice: &mut Dice) -> Mark {
         protocol: "council".into(),
         members: (0..MEMBERS).map(member).collect(),
         unasked: Vec::new(),
+        stopping: None,
         winner: Some("391".into()),
         credit: f64::from(u8::from(is_right)),
         // Without it wrong verdicts teach `certain-enough` nothing. The last member dissents mostly.

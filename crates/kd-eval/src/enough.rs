@@ -45,6 +45,9 @@ pub struct Enough {
     pub chances: Vec<Vec<(u32, u32)>>,
     /// The chance that is enough, in millionths. Above [`SURE`]: none is.
     pub threshold: u32,
+    /// The chance that the user required; `None` leaves it to a margin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required: Option<f64>,
     /// The forecast, if anything was learned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
@@ -132,6 +135,10 @@ impl Enough {
         let (_, cheap_first, threshold, forecast) = best?;
         Some(Self {
             threshold,
+            required: match aim {
+                Aim::Margin(_) => None,
+                Aim::Chance(chance) => Some(chance),
+            },
             forecast: Some(forecast),
             ..Self::taught(&cases, ordered(&cases, costs, cheap_first))
         })
@@ -144,6 +151,7 @@ impl Enough {
             weights: whole(weights),
             chances: Vec::new(),
             threshold: NEVER,
+            required: None,
             forecast: None,
         }
     }

@@ -46,6 +46,7 @@ fn mark(at: usize, groups: usize) -> Mark {
         protocol: "vote".into(),
         members: (0..MEMBERS).map(member).collect(),
         unasked: Vec::new(),
+        stopping: None,
         winner: Some("391".into()),
         credit: f64::from(u8::from(is_right)),
         // Without it wrong verdicts teach `certain-enough` nothing.

@@ -7,7 +7,7 @@ use kd_core::Timestamp;
 use kd_eval::marks::{By, Mark, Member};
 
 /// The version of this form.
-const FORM: u8 = 2;
+const FORM: u8 = 3;
 
 /// Writes a mark.
 pub(crate) fn write(mark: &Mark) -> Vec<u8> {
@@ -42,6 +42,7 @@ pub(crate) fn write(mark: &Mark) -> Vec<u8> {
     for model in &mark.unasked {
         text(&mut out, model);
     }
+    maybe(&mut out, mark.stopping.as_deref());
     out
 }
 
@@ -94,6 +95,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Mark> {
     let count = u32::from_le_bytes(rest.take()?) as usize;
     let unasked: Option<Vec<String>> = (0..count).map(|_| rest.text()).collect();
     let unasked = unasked?;
+    let stopping = rest.maybe()?;
     rest.0.is_empty().then_some(Mark {
         v,
         project,
@@ -105,6 +107,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Mark> {
         protocol,
         members,
         unasked,
+        stopping,
         winner,
         credit,
         answer,
@@ -169,6 +172,7 @@ mod tests {
                 member(Some(""), None),
             ],
             unasked: vec!["vendor/m-2".into(), "m-3@lan-0a1b2c3d".into()],
+            stopping: Some("certainty 0.9".into()),
             winner: Some("391".into()),
             credit: 0.7,
             answer: None,

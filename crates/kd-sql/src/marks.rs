@@ -466,9 +466,10 @@ fn put_all(
     Ok(old)
 }
 
-/// Returns the text that is the same for verdicts alike: kind of question, protocol and models.
+/// Returns the text that is the same for verdicts alike: kind of question, protocol, the rule that stops it, and models.
 fn council(mark: &Mark) -> String {
     let mut parts = vec![mark.kind.as_str(), mark.protocol.as_str()];
+    parts.extend(mark.stopping.as_deref());
     parts.extend(mark.models());
     parts.join("\n")
 }

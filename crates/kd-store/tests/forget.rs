@@ -133,6 +133,7 @@ fn planted() -> Planted {
         protocol: "vote".into(),
         members: Vec::new(),
         unasked: Vec::new(),
+        stopping: None,
         winner: Some(key.into()),
         credit: 1.0,
         answer: None,

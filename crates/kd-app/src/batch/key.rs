@@ -410,6 +410,7 @@ mod tests {
             protocol: "vote".into(),
             members: Vec::new(),
             unasked: Vec::new(),
+            stopping: None,
             winner: Some("7".into()),
             credit: 1.0,
             answer: None,

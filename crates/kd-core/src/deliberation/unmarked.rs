@@ -59,6 +59,7 @@ pub fn unmarked(report: &Report, project: &str) -> Option<Mark> {
         protocol: plan.protocol.clone(),
         members,
         unasked,
+        stopping: plan.stopping(),
         winner: name(winner),
         credit: 0.0,
         answer: None,

@@ -32,6 +32,7 @@ pub(super) fn rule(plan: &Plan, brief: &Brief<'_>) -> AskBack {
         protocol: plan.protocol.clone(),
         members: plan.at_the_table().into_iter().map(member).collect(),
         unasked: Vec::new(),
+        stopping: plan.stopping(),
         winner: None,
         credit: 0.0,
         answer: None,

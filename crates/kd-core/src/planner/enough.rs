@@ -143,6 +143,7 @@ mod tests {
                 })
                 .collect(),
             unasked: Vec::new(),
+            stopping: None,
             winner: Some("7".into()),
             credit: 1.0,
             answer: Some(answer.into()),
@@ -179,7 +180,9 @@ mod tests {
                 mark("vote", &members, "7")
             })
             .collect();
-        let planned = |marks: Vec<Mark>| {
+        let planned_for = |marks: Vec<Mark>, certainty| {
+            let mut config = config.clone();
+            config.deliberation.certainty = certainty;
             let brief = Brief {
                 question: "What is 3 + 4?",
                 asked: "What is 3 + 4?",
@@ -190,6 +193,7 @@ mod tests {
             };
             plan(&config, &brief).unwrap()
         };
+        let planned = |marks: Vec<Mark>| planned_for(marks, None);
         let learned = planned(marks.clone());
         let opining: Vec<&Seat> = learned
             .plan
@@ -220,6 +224,12 @@ mod tests {
         let unlearned = planned(marks[..10].to_vec());
         let told = unlearned.notices.join("\n");
         assert!(told.contains("(10 so far)"), "{told}");
+        // Marks of different rules are told apart.
+        let rule = |planned: &crate::planner::Planned| planned.plan.stopping();
+        assert_eq!(rule(&learned).as_deref(), Some("margin"));
+        assert_eq!(rule(&unlearned).as_deref(), Some("settled"));
+        let low = planned_for(marks, Some(0.5));
+        assert_eq!(rule(&low).as_deref(), Some("certainty 0.5"));
         assert_eq!(unlearned.plan.enough.unwrap().forecast, None);
     }
 

@@ -37,6 +37,8 @@ fn a_council_of_which_some_were_not_asked_is_the_same_council() {
     let early = mark_of("certain-enough", |_| yes());
     assert_eq!(names(&early), ["ann", "bob"], "two of three decide");
     assert_eq!(early.unasked, ["m-cyd"]);
+    assert_eq!(early.stopping.as_deref(), Some("settled"));
+    assert_eq!(mark_of("vote", |_| yes()).stopping, None);
     let whole = mark_of("certain-enough", |seat| match seat {
         "bob" => Answer::Text(r#"{"reason": "r", "answer": "no", "confidence": 0.9}"#.into()),
         _ => yes(),

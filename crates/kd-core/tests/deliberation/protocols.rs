@@ -398,6 +398,7 @@ fn members_are_asked_until_the_leader_is_certain_enough() {
             vec![],
         ],
         threshold,
+        required: None,
         forecast: None,
     };
     // One answer is a lead of a third.

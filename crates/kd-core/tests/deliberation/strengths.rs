@@ -25,6 +25,7 @@ fn mark(members: &[(&str, &str)]) -> Mark {
         protocol: "vote".into(),
         members: members.iter().map(member).collect(),
         unasked: Vec::new(),
+        stopping: None,
         winner: Some("7".into()),
         credit: 1.0,
         answer: Some("7".into()),

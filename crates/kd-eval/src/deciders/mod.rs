@@ -305,6 +305,7 @@ pub fn gold_mark(message: u32, question: &Question, members: &[String]) -> Mark 
         protocol: "vote".into(),
         members: members.iter().zip(&question.answers).map(member).collect(),
         unasked: Vec::new(),
+        stopping: None,
         winner: winner.and_then(key).or_else(|| Some(NONE_RIGHT.into())),
         credit: f64::from(u8::from(winner.is_some() && winner == right)),
         answer: right.and_then(key).or_else(|| Some(NONE_RIGHT.into())),

@@ -203,6 +203,7 @@ mod tests {
             protocol: protocol.into(),
             members: members.iter().map(member).collect(),
             unasked: Vec::new(),
+            stopping: None,
             winner: Some("7".into()),
             credit,
             answer: None,

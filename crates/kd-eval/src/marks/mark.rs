@@ -31,6 +31,11 @@ pub struct Mark {
     /// these models, but the council is the same as when all are asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unasked: Vec<String>,
+    /// The rule by which members are not asked, if the protocol has several: `settled` until nothing can change, `margin`
+    /// until asking all would gain little, `certainty 0.9` until the chance of being right is that high. Verdicts that
+    /// ended by different rules do not compare: the same score promises more the more members could have dissented.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopping: Option<String>,
     /// The winning answer, in the form used for comparison; `None` for open text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<String>,
@@ -126,7 +131,7 @@ impl Mark {
         let confidences = self.members.iter().filter_map(|member| member.confidence);
         let names = [&self.project, &self.thread, &self.kind, &self.protocol];
         let members = self.members.iter().flat_map(|m| [&m.name, &m.model]);
-        let members = members.chain(&self.unasked);
+        let members = members.chain(&self.unasked).chain(&self.stopping);
         let is_path = |name: &str| name.contains(['/', '\\']) || name.starts_with('.');
         [
             (self.at > now, "its time is in the future"),
@@ -200,6 +205,7 @@ mod tests {
                 confidence: Some(0.9),
             }],
             unasked: Vec::new(),
+            stopping: None,
             winner: None,
             credit: 1.0,
             answer: None,
@@ -208,7 +214,7 @@ mod tests {
         };
         assert_eq!(good.fault(now), None);
         type Change = fn(&mut Mark);
-        let changes: [(Change, &str); 17] = [
+        let changes: [(Change, &str); 18] = [
             (|m| m.at = "9000-01-01T00:00:00Z".parse().unwrap(), "future"),
             (|m| m.message = 0, "numbered"),
             (|m| m.members.clear(), "members"),
@@ -225,6 +231,7 @@ mod tests {
             (|m| m.kind = "k".repeat(100_000), "longer"),
             (|m| m.members[0].model.clear(), "empty"),
             (|m| m.unasked = vec![String::new()], "empty"),
+            (|m| m.stopping = Some("a\u{1b}[2Jb".into()), "control"),
             (|m| m.unasked = vec!["m".into(); 1000], "members"),
         ];
         for (change, why) in changes {
@@ -265,6 +272,7 @@ mod tests {
                 member("d", "42", false),
             ],
             unasked: Vec::new(),
+            stopping: None,
             winner: Some("391".into()),
             credit,
             answer: answer.map(str::to_owned),

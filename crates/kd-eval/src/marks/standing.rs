@@ -1,8 +1,8 @@
 //! The promise that the user's marks support for a verdict.
 //!
 //! Input: marks, and the verdict. Output: the highest share of right verdicts that can be promised for verdicts
-//! like it, or what is missing. "Like it" means the same kind of question, the same models and the same protocol. The
-//! first quarter of these marks, and all other marks, train the weights of the score; the rest test the promise, so
+//! like it, or what is missing. "Like it" means the same kind of question, the same models, the same protocol
+//! and the same rule by which members are not asked. The first quarter of these marks, and all other marks, train the weights of the score; the rest test the promise, so
 //! that no mark does both. Promises are tested from the weakest to the strongest, up to the first failure, so the total
 //! risk is that of one test. Marks are monitored in order of time: if verdicts covered by a promise are wrong too
 //! often, the promise is withdrawn, and only later marks count.
@@ -209,6 +209,7 @@ impl Basis {
         let is_like = |mark: &Mark| {
             mark.kind == verdict.kind
                 && mark.protocol == verdict.protocol
+                && mark.stopping == verdict.stopping
                 && is_of_models(mark, verdict, &models)
         };
         // A verdict that is already marked must not influence its own promise.
@@ -529,6 +530,7 @@ mod tests {
             protocol: "council".into(),
             members: (0..3).map(member).collect(),
             unasked: Vec::new(),
+            stopping: None,
             winner: Some("391".into()),
             credit: f64::from(u8::from(right)),
             answer: None,
@@ -680,9 +682,60 @@ mod tests {
         }
         assert_eq!(standing(&earlier, &here, None).marks, 600);
         assert_eq!(standing(&earlier, &early, None).marks, 600);
+        // So is one that ends by the same rule, but by no other.
+        let by = |rule: Option<&str>, mark: &Mark| Mark {
+            stopping: rule.map(str::to_owned),
+            ..mark.clone()
+        };
+        let ruled: Vec<Mark> = marks.iter().map(|m| by(Some("margin"), m)).collect();
+        for (marks, rule, like) in [
+            (&ruled, Some("margin"), 600),
+            (&ruled, Some("certainty 0.5"), 0),
+            (&ruled, None, 0),
+            (&marks, Some("settled"), 0),
+        ] {
+            assert_eq!(
+                standing(marks, &by(rule, &early), None).marks,
+                like,
+                "{rule:?}"
+            );
+        }
         // Its own mark does not count.
         let own = standing(&marks, &marks[10], None);
         assert_eq!(own.marks, 599);
+    }
+
+    #[test]
+    fn full_councils_promise_nothing_for_one_answer() {
+        // All three agree in every mark, and nearly all are right. Single answers are right in 55 % of the cases.
+        let full: Vec<Mark> = series(&[(3, 252, 8)])
+            .into_iter()
+            .map(|mark| Mark {
+                stopping: Some("margin".into()),
+                ..mark
+            })
+            .collect();
+        let mut one = verdict(9999, 3, true);
+        let unasked = one.members.split_off(1);
+        one.unasked = unasked.into_iter().map(|member| member.model).collect();
+        one.stopping = Some("certainty 0.5".into());
+        let found = standing(&full, &one, None);
+        assert_eq!(
+            (found.right(), found.probability),
+            (None, None),
+            "{found:?}"
+        );
+        let unmarked: Vec<Mark> = full
+            .into_iter()
+            .map(|m| Mark {
+                stopping: None,
+                ..m
+            })
+            .collect();
+        assert_eq!(standing(&unmarked, &one, None).right(), None);
+        // By their own rule they do promise.
+        one.stopping = None;
+        assert!(standing(&unmarked, &one, None).right() >= Some(0.9));
     }
 
     #[test]

@@ -180,6 +180,7 @@ mod tests {
             protocol: "council".into(),
             members: members.iter().map(member).collect(),
             unasked: Vec::new(),
+            stopping: None,
             winner: None,
             credit: 1.0,
             answer: None,

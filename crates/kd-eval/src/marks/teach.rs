@@ -16,11 +16,11 @@ const OF_ONE_GROUP: usize = 2;
 
 /// Returns the positions in `unmarked` of up to `most` verdicts, the one that would teach most first.
 pub fn teaching(marks: &[Mark], unmarked: &[Mark], most: usize) -> Vec<usize> {
-    let mut groups: BTreeMap<(&str, &str, Vec<&str>), Vec<usize>> = BTreeMap::new();
+    let mut groups: BTreeMap<Group<'_>, Vec<usize>> = BTreeMap::new();
     for (at, verdict) in unmarked.iter().enumerate() {
         groups.entry(group(verdict)).or_default().push(at);
     }
-    let mut marked: BTreeMap<(&str, &str, Vec<&str>), usize> = BTreeMap::new();
+    let mut marked: BTreeMap<Group<'_>, usize> = BTreeMap::new();
     for mark in marks {
         *marked.entry(group(mark)).or_default() += 1;
     }
@@ -48,9 +48,12 @@ pub fn teaching(marks: &[Mark], unmarked: &[Mark], most: usize) -> Vec<usize> {
     chosen
 }
 
-/// The marks about which one promise is made.
-fn group(mark: &Mark) -> (&str, &str, Vec<&str>) {
-    (&mark.kind, &mark.protocol, mark.models())
+/// What marks about which one promise is made have in common: kind, protocol, the rule that stops it, models.
+type Group<'m> = (&'m str, &'m str, Option<&'m str>, Vec<&'m str>);
+
+fn group(mark: &Mark) -> Group<'_> {
+    let stopping = mark.stopping.as_deref();
+    (&mark.kind, &mark.protocol, stopping, mark.models())
 }
 
 #[cfg(test)]
@@ -79,6 +82,7 @@ mod tests {
             protocol: "vote".into(),
             members: (0..3).map(member).collect(),
             unasked: Vec::new(),
+            stopping: None,
             winner: Some("1".into()),
             credit: f64::from(u8::from(right)),
             answer: None,

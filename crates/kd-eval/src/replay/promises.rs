@@ -308,6 +308,7 @@ pub(super) fn verdicts(replay: &Replay, seed: u64) -> Vec<Option<Mark>> {
                 protocol: "vote".into(),
                 members: members.map(member).collect(),
                 unasked: Vec::new(),
+                stopping: None,
                 winner: question.keys.get(winner).cloned(),
                 credit: f64::from(u8::from(question.share_right(&[winner]) == 1.0)),
                 answer: None,

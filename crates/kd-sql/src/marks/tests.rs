@@ -19,6 +19,7 @@ fn mark(thread: &str, message: u32, credit: f64) -> Mark {
         protocol: "council".into(),
         members: Vec::new(),
         unasked: Vec::new(),
+        stopping: None,
         winner: Some("MARKER-391".into()),
         credit,
         answer: None,
