@@ -83,6 +83,8 @@ pub struct LiveRequest {
     pub command: String,
     /// Download nothing.
     pub offline: bool,
+    /// Use no answers that are kept from earlier.
+    pub fresh: bool,
 }
 
 /// The member that is asked alone, and how it was chosen.
@@ -268,6 +270,42 @@ impl Live {
         Ok(found)
     }
 
+    /// Estimates what the two other ways spend beside an answer of the council.
+    pub(crate) fn estimate_beside(&mut self, council: Cost) -> Result<Estimate, UserError> {
+        let each = |sum: f64| sum / council.calls.max(1.0);
+        let member = Cost {
+            calls: 1.0,
+            tokens: each(council.tokens),
+            usd: council.usd.map(each),
+            ..council
+        };
+        self.set_samples(samples(council, member));
+        let mut all = self.batching(Way::Member)?.estimate()?;
+        let more = self.batching(Way::Samples)?.estimate()?;
+        all.calls.high += more.calls.high;
+        all.tokens.high += more.tokens.high;
+        if let (Some(all), Some(more)) = (&mut all.usd, more.usd) {
+            all.high += more.high;
+        }
+        all.usd = all.usd.filter(|_| more.usd.is_some());
+        Ok(all)
+    }
+
+    /// What all ways together may spend.
+    pub(crate) fn limits(&self) -> Limits {
+        self.request.limits
+    }
+
+    /// Sets what all ways together may spend.
+    pub(crate) fn limit_usd(&mut self, usd: f64) {
+        self.request.limits.usd = Some(usd);
+    }
+
+    /// What the ways have spent that are over.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
     /// How often the best member is sampled.
     pub fn samples(&self) -> u32 {
         let kingdom = self.kingdoms.get(&Way::Samples);
@@ -308,7 +346,7 @@ impl Live {
             source: format!("{} ({})", self.request.source, way.word()),
             command: self.request.command.clone(),
             output: None,
-            fresh: false,
+            fresh: self.request.fresh,
             limits: self.left()?,
             concurrency: self.request.concurrency,
             attempts: 3,

@@ -4,7 +4,13 @@
 //! [`crate::live`], within a budget of their own for each day. The answers are kept as batches; once the verdict is marked
 //! with the right answer, [`Kingdom::shared`] returns them for the paired comparison.
 //!
-//! The settings count only from the user's own file, and nothing is asked without the user's consent to them.
+//! The settings count from the user's own file; others can only lower them. Nothing is asked without the user's consent to
+//! them, and nothing of an agent program or of a member whose price is unknown: its cost has no limit. All money is reserved
+//! in the budget of the day before it is spent ([`budget`]).
+
+mod budget;
+
+pub use budget::{Reserved, is_news};
 
 use crate::batch::of;
 use crate::env::Env;
@@ -17,10 +23,12 @@ use crate::live::{
 use crate::request::Limits;
 use crate::trust;
 use kd_core::batch::Row;
-use kd_core::config::{Config, EvalConfig, KeyPath, Layer};
+use kd_core::config::{Config, EvalConfig, is_program};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::unmarked;
 use kd_core::roles::Duty;
+use kd_core::spending::{Ceiling, Spent};
+use kd_store::config::load;
 use kd_store::user_dirs::{make_private, project_key};
 use kd_store::{Layout, Thread, private};
 use serde_json::Value;
@@ -41,6 +49,61 @@ pub struct Shared {
     pub live: Live,
     /// What the council's answer cost.
     pub council: Cost,
+    /// What the two ways probably cost at most, in US dollars; `None` if the price of the member is unknown, or it is an
+    /// agent program.
+    usd: Option<f64>,
+    /// Whether the limits of the run leave too little.
+    is_over: bool,
+}
+
+/// Whether the other ways can be asked.
+#[derive(Debug)]
+pub enum Afforded {
+    /// They can: their money is reserved.
+    Yes(Reserved),
+    /// They cannot, for this reason.
+    No(&'static str),
+}
+
+/// How far the reservation is above the estimate, as long as the budget has it: requests are checked by their worst case.
+const ROOM: f64 = 2.0;
+
+impl Shared {
+    /// Returns whether the two ways may be asked, whatever the budget has left.
+    pub fn check(&self) -> Result<(), &'static str> {
+        match self.usd {
+            None => Err(
+                "the best member is an agent program or has no known price, so that no budget limits it",
+            ),
+            Some(_) if self.is_over => Err("the limits of this run leave too little"),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Reserves the money for the two ways in the budget of the day, and limits them to it.
+    ///
+    /// # Errors
+    /// If the user's state folder cannot be read or written.
+    pub fn afford(&mut self, env: &Env, settings: &EvalConfig) -> Result<Afforded, UserError> {
+        if let Err(why) = self.check() {
+            return Ok(Afforded::No(why));
+        }
+        let least = self.usd.unwrap_or(f64::MAX);
+        let own = self.live.limits().usd.unwrap_or(f64::MAX);
+        let most = (least * ROOM).min(own);
+        Ok(
+            match budget::reserve(env, settings.max_usd, (least, most))? {
+                Some(reserved) => {
+                    // Members that cost nothing need no limit, and get no answer within one of 0.
+                    if least > 0.0 {
+                        self.live.limit_usd(reserved.usd().min(own));
+                    }
+                    Afforded::Yes(reserved)
+                }
+                None => Afforded::No("the budget of today does not suffice"),
+            },
+        )
+    }
 }
 
 /// Whether the user agreed to the settings.
@@ -66,8 +129,8 @@ pub struct SharedAnswers {
 
 impl Kingdom {
     /// Prepares the question of a deliberation for the two other ways, if it is one of the share. `config` has the settings
-    /// of the deliberation. `None` without a share, for private threads, open answers, councils of one member, or if the
-    /// budget of the day is spent.
+    /// of the deliberation. `None` without a share, for private threads, open answers, or councils of one member. What the
+    /// two ways may spend is what the limits of the deliberation have left: see [`Shared::afford`] for the rest.
     ///
     /// # Errors
     /// If the batches cannot be read, or a member may not be asked.
@@ -98,21 +161,24 @@ impl Kingdom {
                 members.push(seat.agent.clone());
             }
         }
-        let left = own.max_usd - self.shared_today()?;
-        if members.len() < 2 || left <= 0.0 {
+        if members.len() < 2 {
             return Ok(None);
         }
+        let bill = Bill::of(report);
+        let left = left_of(
+            [plan.limits.ceiling(), config.limits.ceiling()],
+            bill.spent(),
+        );
         trust::check(self.project(), trust::Named::only(&members), self.env())?;
         let request = LiveRequest {
             members,
-            limits: Limits {
-                usd: Some(left),
-                ..Limits::default()
-            },
+            limits: left,
             concurrency: 1,
             source: SOURCE.to_owned(),
             command: REPORT.to_owned(),
             offline: true,
+            // Kept answers beside a new one of the council would compare luck.
+            fresh: true,
             ..LiveRequest::default()
         };
         let known = Known {
@@ -125,39 +191,65 @@ impl Kingdom {
             own.clone_from(config);
             own.deliberation.ask_back = false;
         });
+        let mut live = kingdom.ways(request, vec![known])?;
+        let best = &live.best().name;
+        let mut seats = plan.seats.iter().filter(|seat| seat.agent == *best);
+        let is_limited = seats.all(|seat| !is_program(&seat.member.backend));
+        let council = bill.cost();
+        let is_spent = [
+            left.usd.map(|usd| usd <= 0.0),
+            left.calls.map(|n| n == 0),
+            left.tokens.map(|n| n == 0),
+        ];
+        let (mut usd, mut is_over) = (is_limited.then_some(0.0), is_spent.contains(&Some(true)));
+        if !is_over && is_limited {
+            let estimate = live.estimate_beside(council)?;
+            usd = estimate.usd.map(|usd| usd.high);
+            is_over = left.usd.zip(usd).is_some_and(|(left, usd)| left < usd)
+                || left.calls.is_some_and(|left| left < estimate.calls.high)
+                || left.tokens.is_some_and(|left| left < estimate.tokens.high);
+        }
         Ok(Some(Shared {
-            live: kingdom.ways(request, vec![known])?,
-            council: Bill::of(report).cost(),
+            live,
+            council,
+            usd,
+            is_over,
         }))
     }
 
-    /// Returns the settings, as the user's own file has them: what a project says about them does not count.
-    pub fn eval_settings(&self) -> EvalConfig {
-        let loaded = self.loaded();
-        let is_own = |key: &str| {
-            let layer = loaded.origins.of(&KeyPath::new(["eval", key])).layer;
-            matches!(layer, Layer::User | Layer::Builtin)
+    /// Cancels shared batches that nobody asks and that are not over: nothing goes on with them.
+    ///
+    /// # Errors
+    /// If the batches cannot be read or written.
+    pub fn end_shared(&self) -> Result<(), UserError> {
+        let Some(mut batches) = of(self.env())? else {
+            return Ok(());
         };
-        match is_own("share") && is_own("maxUsd") {
-            true => loaded.config.eval.clone(),
-            false => EvalConfig {
-                share: 0.0,
-                ..EvalConfig::default()
-            },
+        for batch in batches.all()? {
+            let is_open = is_shared(&batch.about.source) && !batch.counts.is_over();
+            if is_open && let Some(_lock) = batches.lock(&batch.about.id)? {
+                batches.cancel(&batch.about.id)?;
+            }
         }
+        Ok(())
     }
 
-    /// Returns the US dollars that shared questions of this project have cost today (UTC).
-    fn shared_today(&self) -> Result<f64, UserError> {
-        let Some(batches) = of(self.env())? else {
-            return Ok(0.0);
-        };
-        let day = |time: kd_core::Timestamp| time.as_second().div_euclid(24 * 60 * 60);
-        let today = day(self.env().now()?);
-        let all = batches.all()?.into_iter();
-        let ours =
-            all.filter(|batch| is_shared(&batch.about.source) && day(batch.created) == today);
-        Ok(ours.map(|batch| batch.spent.usd()).sum())
+    /// Returns the settings: those of the user's own file, which other files and variables can only lower.
+    pub fn eval_settings(&self) -> EvalConfig {
+        let own = load(&self.env().config_paths(None), [], &[]);
+        // A file that cannot be read allows nothing.
+        let own = own.map_or_else(
+            |_| EvalConfig {
+                share: 0.0,
+                max_usd: 0.0,
+            },
+            |own| own.config.eval,
+        );
+        let here = &self.loaded().config.eval;
+        EvalConfig {
+            share: own.share.min(here.share),
+            max_usd: own.max_usd.min(here.max_usd),
+        }
     }
 
     /// Returns the answers to shared questions.
@@ -181,6 +273,20 @@ impl Kingdom {
         let mut known = all_marked(self)?;
         known.retain(|known| ids.contains(&known.id));
         let unmarked = (ids.len() - known.len()) as u64;
+        // Equal questions count once: those with an answer of each way come first.
+        let is_whole = |id: &String| {
+            let answered = |way: &Way| {
+                rows.get(way)
+                    .and_then(|rows| rows.get(id))
+                    .and_then(thread_of)
+            };
+            [Way::Member, Way::Samples]
+                .iter()
+                .all(|way| answered(way).is_some())
+        };
+        known.sort_by_key(|known| !is_whole(&known.id));
+        let mut texts = BTreeSet::new();
+        known.retain(|known| texts.insert(known.text.clone()));
         let answers = |way: Way| {
             let mut found = Answered::default();
             for known in &known {
@@ -200,6 +306,23 @@ impl Kingdom {
             ways,
             unmarked,
         })
+    }
+}
+
+/// Returns what is left of limits; the strictest of each counts.
+fn left_of(limits: [Ceiling; 2], spent: Spent) -> Limits {
+    let least = |of: fn(&Ceiling) -> Option<u64>, spent: u64| {
+        let least = limits.iter().filter_map(of).min();
+        least.map(|limit| limit.saturating_sub(spent))
+    };
+    let micro = least(
+        |limits| limits.micro_usd,
+        spent.pico_usd.div_ceil(1_000_000),
+    );
+    Limits {
+        usd: micro.map(|micro| micro as f64 / 1e6),
+        calls: least(|limits| limits.calls, spent.calls),
+        tokens: least(|limits| limits.tokens, spent.tokens),
     }
 }
 
@@ -245,10 +368,9 @@ fn consent_in(text: &str, settings: &EvalConfig) -> Consent {
     let (Ok(share), Ok(usd)) = (share.parse::<f64>(), usd.parse::<f64>()) else {
         return Consent::Unasked;
     };
-    let is_same = share == settings.share && usd == settings.max_usd;
     match answer {
         "yes" if share >= settings.share && usd >= settings.max_usd => Consent::Given,
-        "no" if is_same => Consent::Refused,
+        "no" if share >= settings.share && usd >= settings.max_usd => Consent::Refused,
         _ => Consent::Unasked,
     }
 }
@@ -286,6 +408,39 @@ mod tests {
     }
 
     #[test]
+    fn the_strictest_limit_of_the_run_counts_and_what_it_spent_is_gone() {
+        let ceiling = |calls, tokens, micro_usd| Ceiling {
+            calls,
+            tokens,
+            micro_usd,
+        };
+        let spent = Spent {
+            calls: 3,
+            tokens: 100,
+            pico_usd: 40_000_000_001,
+            ..Spent::default()
+        };
+        let limits = [
+            ceiling(Some(50), Some(9000), None),
+            ceiling(Some(5), None, Some(60_000)),
+        ];
+        let left = left_of(limits, spent);
+        assert_eq!((left.calls, left.tokens), (Some(2), Some(8900)));
+        assert_eq!(left.usd, Some(0.019_999));
+        let none = left_of(
+            [ceiling(None, None, None), ceiling(Some(2), None, None)],
+            spent,
+        );
+        assert_eq!(
+            none,
+            Limits {
+                calls: Some(0),
+                ..Limits::default()
+            }
+        );
+    }
+
+    #[test]
     fn consent_is_to_these_settings_or_to_less() {
         let of =
             |text: &str, share: f64, max_usd: f64| consent_in(text, &EvalConfig { share, max_usd });
@@ -294,7 +449,9 @@ mod tests {
         assert_eq!(of("yes 0.1 0.5\n", 0.2, 0.5), Consent::Unasked);
         assert_eq!(of("yes 0.1 0.5\n", 0.1, 1.0), Consent::Unasked);
         assert_eq!(of("no 0.1 0.5\n", 0.1, 0.5), Consent::Refused);
-        assert_eq!(of("no 0.1 0.5\n", 0.1, 0.2), Consent::Unasked);
+        // Nor is what was refused asked again if it gets less.
+        assert_eq!(of("no 0.1 0.5\n", 0.1, 0.2), Consent::Refused);
+        assert_eq!(of("no 0.1 0.5\n", 0.1, 0.6), Consent::Unasked);
         for broken in ["", "yes", "yes x y", "maybe 0.1 0.5", "yes NaN NaN"] {
             assert_eq!(of(broken, 0.1, 0.5), Consent::Unasked, "{broken}");
         }

@@ -193,6 +193,14 @@ fn consent_is_asked_once_on_a_terminal_after_the_verdict() {
         assert_eq!(child.wait().expect("it ends").exit_code(), 0, "{seen}");
         seen
     };
+    // Ctrl+C is no answer, and changes no exit code.
+    for key in ["\u{3}", "\u{3}"] {
+        let stopped = on_terminal(key);
+        assert!(
+            stopped.contains("[y/N]") && shared(&home).is_empty(),
+            "{stopped}"
+        );
+    }
     let first = on_terminal("y\n");
     let (verdict, consent) = (first.find("see it:"), first.find("at most $0.25 a day"));
     assert!(verdict.is_some() && verdict < consent, "{first}");

@@ -124,6 +124,10 @@ impl Bill {
         }
     }
 
+    pub(crate) fn spent(self) -> Spent {
+        self.spent
+    }
+
     /// Returns it as the cost of one question.
     pub(crate) fn cost(self) -> Cost {
         let answered = Answered {

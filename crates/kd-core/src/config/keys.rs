@@ -401,8 +401,8 @@ pub const KEYS: &[Key] = &[
 
     key("marks.hint", Kind::Bool, "true", "Whether kd names, at most once in seven days and only on a terminal, the unmarked verdicts whose marks would teach most.").limit(Limit::Off),
 
-    key("eval.share", Kind::Number { min: 0.0, max: 1.0 }, "0.0", "The share of the questions of `kd deliberate` that are also asked of the best member alone and of samples of it, after the verdict (docs/eval.md#a-share-of-your-questions). Only your own file sets it.").limit(Limit::Default),
-    key("eval.maxUsd", Kind::Number { min: 0.0, max: 1_000_000.0 }, "0.5", "Maximum US dollars that `eval.share` may spend in a day (UTC). Only your own file sets it.").limit(Limit::Default),
+    key("eval.share", Kind::Number { min: 0.0, max: 1.0 }, "0.0", "The share of the questions of `kd deliberate` that are also asked of the best member alone and of samples of it, after the verdict (docs/eval.md#a-share-of-your-questions). Counts from your own file; others can only lower it.").limit(Limit::Default),
+    key("eval.maxUsd", Kind::Number { min: 0.0, max: 1_000_000.0 }, "0.5", "Maximum US dollars that `eval.share` may spend in a day (UTC), in all projects together. Counts from your own file; others can only lower it.").limit(Limit::Default),
 
     key("chat.theme", Kind::OneOf(&["auto", "dark", "light", "terminal", "plain"]), "\"auto\"", "Colors of the `kd chat` screen: from the terminal's background, for a dark or a light one, only its 16-color palette, or none.").short_env("KD_THEME").free(),
     key("chat.notify", Kind::OneOf(&["auto", "osc", "bell", "off"]), "\"auto\"", "How the `kd chat` screen notifies you that members are done while its window has no focus.").short_env("KD_NOTIFY").free(),

@@ -5,6 +5,7 @@ use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::render::clean;
 use crate::render::wrap::wrap;
+use crate::run::agreed::line_or_stop;
 use crate::run::here::Here;
 use crate::run::notices::notice_line;
 use crate::run::stage::Played;
@@ -12,8 +13,7 @@ use kd_core::SeatName;
 use kd_core::deliberation::{Plan, forecast};
 use kd_core::planner::Planned;
 use kd_core::secrets::Secrets;
-use kd_tui::signals::{Caught, Signals};
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// The indent of the council's question.
 const INDENT: &str = "  ";
@@ -58,39 +58,13 @@ pub(super) fn answer(
     let _ = write!(err, "your answer (Enter for none): ");
     let _ = err.flush();
     drop(err);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let answered = runtime.block_on(typed());
-    // The thread that reads the terminal may still wait for a line.
-    runtime.shutdown_background();
-    answered
-}
-
-/// Waits for a line, or for a signal to stop. The handlers of the deliberation catch signals for as long as the program
-/// runs, so that a blocking read would not be interrupted.
-async fn typed() -> Result<Answered, Error> {
-    let mut signals = Signals::listen(false)?;
-    let mut line = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        io::stdin().lock().read_line(&mut line).map(|_| line)
-    });
-    loop {
-        tokio::select! {
-            read = &mut line => {
-                let line = read.ok().and_then(Result::ok).unwrap_or_default();
-                let line = line.trim();
-                return Ok(match line.is_empty() {
-                    true => Answered::No,
-                    false => Answered::With(line.to_owned()),
-                });
-            }
-            signal = signals.next() => if matches!(signal, Caught::Interrupt | Caught::End) {
-                let _ = writeln!(crate::out::stderr());
-                return Ok(Answered::Stopped);
-            },
-        }
-    }
+    let Some(line) = line_or_stop()? else {
+        return Ok(Answered::Stopped);
+    };
+    Ok(match line.trim() {
+        "" => Answered::No,
+        line => Answered::With(line.to_owned()),
+    })
 }
 
 /// Returns the question, and the member that worded it.

@@ -4,13 +4,13 @@
 
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
-use crate::run::agreed::agreed;
+use crate::run::agreed::agreed_after;
 use crate::run::eval::live::{Manner, ask as ask_ways};
 use crate::run::here::Here;
 use crate::run::notices::notice_line;
 use crate::run::stage::Played;
 use kd_app::Kingdom;
-use kd_app::share::{Consent, REPORT, Shared, consent, keep_consent};
+use kd_app::share::{Afforded, Consent, REPORT, Reserved, Shared, consent, is_news, keep_consent};
 use kd_core::config::{Config, EvalConfig};
 use kd_store::{Layout, Thread};
 use std::io::{self, IsTerminal};
@@ -25,15 +25,26 @@ pub(super) fn ask(
     played: &Played,
 ) {
     let settings = kingdom.eval_settings();
-    if settings.share <= 0.0 || played.stopped || played.closed {
+    // Another model, time limit or seed than the settings' is for this question alone.
+    let is_usual = args.model.is_none() && args.timeout.is_none() && args.seed.is_none();
+    if settings.share <= 0.0 || played.stopped || played.closed || !is_usual {
         return;
     }
     let tried = || -> Result<(), Error> {
         let thread = Thread::open_folder(folder)?;
         let shared = kingdom.share(config, layout, &thread, &played.view.report)?;
-        match shared {
-            Some(shared) if agrees(&settings, args, here)? => compare(shared, args),
-            _ => Ok(()),
+        let Some(mut shared) = shared else {
+            return Ok(());
+        };
+        if let Err(why) = shared.check() {
+            return once_a_day(why, args, here);
+        }
+        if !agrees(&settings, args, here)? {
+            return Ok(());
+        }
+        match shared.afford(here, &settings)? {
+            Afforded::Yes(reserved) => compare(shared, reserved, args, kingdom),
+            Afforded::No(why) => once_a_day(why, args, here),
         }
     };
     if let Err(error) = tried()
@@ -43,16 +54,35 @@ pub(super) fn ask(
     }
 }
 
+/// Says why nothing is asked, the first time in a day.
+fn once_a_day(why: &str, args: &Deliberate, here: &Here) -> Result<(), Error> {
+    if !args.output.quiet && is_news(here)? {
+        notice_line(&format!("not compared today (eval.share): {why}"));
+    }
+    Ok(())
+}
+
 /// Asks, in one line and without progress.
-fn compare(mut shared: Shared, args: &Deliberate) -> Result<(), Error> {
+fn compare(
+    mut shared: Shared,
+    reserved: Reserved,
+    args: &Deliberate,
+    kingdom: &Kingdom,
+) -> Result<(), Error> {
     if !args.output.quiet {
         let best = &shared.live.best().name;
         notice_line(&format!(
             "also asked for comparison: {best} alone, and samples of it at the cost of the council (eval.share; Ctrl+C ends it); `{REPORT}` compares",
         ));
     }
-    // An end before the last answer is no error: the question is not compared.
-    ask_ways(&mut shared.live, Some(shared.council), Manner::Aside).map(drop)
+    let asked = ask_ways(&mut shared.live, Some(shared.council), Manner::Aside);
+    kingdom.end_shared()?;
+    // An end before the last answer is no error: the question is not compared. What requests in flight cost is unknown
+    // then, so that all that was reserved counts as spent.
+    if asked?.is_ok() {
+        reserved.settle(shared.live.spent().usd())?;
+    }
+    Ok(())
 }
 
 /// Returns whether the user agreed to these settings: asked once, on a terminal.
@@ -76,7 +106,10 @@ fn agrees(settings: &EvalConfig, args: &Deliberate, here: &Here) -> Result<bool,
         settings.share * 100.0,
         settings.max_usd
     ));
-    let agrees = agreed("Ask them, from now on?")?;
-    keep_consent(here, settings, agrees)?;
-    Ok(agrees)
+    // Whoever stops the question has not answered it.
+    let agrees = agreed_after("Ask them, from now on?")?;
+    if let Some(agrees) = agrees {
+        keep_consent(here, settings, agrees)?;
+    }
+    Ok(agrees == Some(true))
 }

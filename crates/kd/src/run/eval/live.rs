@@ -88,6 +88,7 @@ pub(super) fn run(args: &Eval, questions: Option<&Path>, here: &Here) -> Result<
         source: source.clone(),
         command: command(args, questions),
         offline: false,
+        fresh: false,
     };
     let mut live = kingdom.live(request, known)?;
     let estimates = live.estimate()?;
