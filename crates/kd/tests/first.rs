@@ -441,6 +441,25 @@ fn the_demo_model_that_is_chosen_stays_a_demo() {
 }
 
 #[test]
+fn a_model_that_cannot_be_had_is_not_set() {
+    let home = bare();
+    for (key, code, says) in [
+        ("qwen2.5-1.5b", 3, "KD_OFFLINE is set"),
+        ("nothing", 2, "no model is named nothing"),
+    ] {
+        let said = home
+            .kd(&["model", "use", key])
+            .env("KD_OFFLINE", "1")
+            .output()
+            .expect("kd runs");
+        let err = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), Some(code), "{err}");
+        assert!(err.contains(says), "{err}");
+        assert!(!own_file(&home).exists(), "{key}");
+    }
+}
+
+#[test]
 fn without_home_settings_and_models_are_in_the_home_of_the_account() {
     let home = bare();
     for set in [None, Some(""), Some("relative")] {
