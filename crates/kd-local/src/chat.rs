@@ -48,6 +48,8 @@ enum Layout {
         end: u32,
         /// The system message that the template inserts if there is none.
         default_system: Option<String>,
+        /// An empty thinking part with which the answer begins, for models that would think first.
+        no_thinking: Vec<u32>,
     },
     /// `<|start_header_id|>role<|end_header_id|>⏎⏎text<|eot_id|>`, texts trimmed.
     Llama3 {
@@ -113,6 +115,7 @@ impl ChatTemplate {
                 start: mark("<|im_start|>")?,
                 end: mark("<|im_end|>")?,
                 default_system: default_system(template),
+                no_thinking: no_thinking(template, tokenizer),
             };
             (layout, tokenizer.bos_id())
         } else if template.contains("<|start_header_id|>") {
@@ -149,6 +152,7 @@ impl ChatTemplate {
                 start,
                 end,
                 default_system,
+                no_thinking,
             } => {
                 let mut turn = |role: Role, text: &str| {
                     out.push(*start);
@@ -166,6 +170,7 @@ impl ChatTemplate {
                 }
                 out.push(*start);
                 tokenizer.encode("assistant\n", &mut out);
+                out.extend(no_thinking);
             }
             Layout::Llama3 {
                 start,
@@ -197,6 +202,22 @@ impl ChatTemplate {
         }
         out
     }
+}
+
+/// Returns what a template with the switch `enable_thinking` puts before an answer if it is off: `kd` shows answers only.
+fn no_thinking(template: &str, tokenizer: &Tokenizer) -> Vec<u32> {
+    let marks = [tokenizer.special("<think>"), tokenizer.special("</think>")];
+    let [Some(open), Some(close)] = marks else {
+        return Vec::new();
+    };
+    if !template.contains("enable_thinking") {
+        return Vec::new();
+    }
+    let mut out = vec![open];
+    tokenizer.encode("\n\n", &mut out);
+    out.push(close);
+    tokenizer.encode("\n\n", &mut out);
+    out
 }
 
 /// Extracts the literal system message of a ChatML template: the text between `<|im_start|>system⏎` and `<|im_end|>`

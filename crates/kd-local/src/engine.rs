@@ -66,7 +66,7 @@ pub enum Carrier {
 pub struct ModelInfo {
     /// The name given in the file; if there is none, the file name.
     pub name: String,
-    /// `llama` or `qwen2`; with llama.cpp, any architecture it supports.
+    /// `llama`, `qwen2` or `qwen3`; with llama.cpp, any architecture it supports.
     pub architecture: String,
     /// Number of weights.
     pub parameters: u64,

@@ -66,7 +66,7 @@ impl Error {
                 "the download may be cut short: `kd model verify` checks it, `kd model pull` downloads it again"
             }
             Self::Unsupported { .. } => {
-                "use a llama or qwen2 model; or build with llama.cpp, which needs cmake, libclang and a C++ compiler (`cargo install --path crates/kd --features llama-cpp`); or use Ollama or an HTTP backend"
+                "use a llama, qwen2 or qwen3 model; or build with llama.cpp, which needs cmake, libclang and a C++ compiler (`cargo install --path crates/kd --features llama-cpp`); or use Ollama or an HTTP backend"
             }
             Self::Tokenizer { .. } => {
                 "use a GGUF file with a byte-level BPE vocabulary, or build with llama.cpp (`cargo install --path crates/kd --features llama-cpp`)"

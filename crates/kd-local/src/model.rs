@@ -1,4 +1,4 @@
-//! The network: llama and qwen2, from a GGUF file to logits.
+//! The network: llama, qwen2 and qwen3, from a GGUF file to logits.
 //!
 //! Takes the tokens of any number of sequences as one batch of rows and returns the logits of the requested rows. Each
 //! row's numbers depend only on its own sequence: not on other rows, the number of threads, or how a prompt was split.
@@ -38,6 +38,8 @@ struct Layer {
     /// Queries, keys and values, stacked.
     qkv: Linear,
     bias: Option<Vec<f32>>,
+    /// Norms of each head's query and key.
+    head_norms: Option<[Vec<f32>; 2]>,
     attention_out: Linear,
     feed_norm: Vec<f32>,
     /// Gate and up, stacked.
@@ -111,6 +113,7 @@ impl Model {
                 attention_norm: vector(gguf, &format!("blk.{i}.attn_norm.weight"), width)?,
                 qkv: next()?,
                 bias: bias(gguf, i, q_rows, kv_rows)?,
+                head_norms: head_norms(gguf, &config, i)?,
                 attention_out: next()?,
                 feed_norm: vector(gguf, &format!("blk.{i}.ffn_norm.weight"), width)?,
                 gate_up: next()?,
@@ -234,7 +237,7 @@ impl Model {
         });
     }
 
-    /// Adds the bias, rotates queries and keys, stores keys and values, and lays the queries out for `attend`.
+    /// Adds the bias, normalizes and rotates queries and keys, stores keys and values, and lays the queries out for `attend`.
     #[allow(
         clippy::too_many_arguments,
         reason = "the parts of one step; a struct would only rename the list"
@@ -256,6 +259,7 @@ impl Model {
         let scale = 1.0 / (dim as f32).sqrt();
         q.resize(m * self.config.heads * dim, 0.0);
         let mut row = vec![0.0; layer.qkv.groups * LANES];
+        let mut unit = vec![0.0; dim];
         for (i, (r, place)) in rows.iter().zip(places).enumerate() {
             panel_row(y, m, i, 0, &mut row);
             if let Some(bias) = &layer.bias {
@@ -264,6 +268,14 @@ impl Model {
             let turns = &turns[i * pairs..(i + 1) * pairs];
             let (queries, rest) = row.split_at_mut(self.config.heads * dim);
             let (keys, values) = rest.split_at_mut(shape.heads * dim);
+            if let Some([of_queries, of_keys]) = &layer.head_norms {
+                let heads = queries.chunks_mut(dim).map(|head| (head, of_queries));
+                for (head, weight) in heads.chain(keys.chunks_mut(dim).map(|head| (head, of_keys)))
+                {
+                    kernels::rms_norm(self.simd, head, weight, self.config.eps, &mut unit);
+                    head.copy_from_slice(&unit);
+                }
+            }
             for (h, head) in queries.chunks_mut(dim).enumerate() {
                 self.config.rope.turn(head, turns);
                 let at = ((h / group) * m + i) * group * dim + h % group * dim;
@@ -508,6 +520,18 @@ fn bias(
         }
     }
     Ok(Some(all))
+}
+
+/// Returns the norms of a layer's queries and keys, if the architecture has them.
+fn head_norms(gguf: &Gguf, config: &Config, layer: usize) -> Result<Option<[Vec<f32>; 2]>, Error> {
+    if config.architecture != "qwen3" {
+        return Ok(None);
+    }
+    let norm = |what: &str| {
+        let name = format!("blk.{layer}.{what}.weight");
+        vector(gguf, &name, config.shape.dim)
+    };
+    Ok(Some([norm("attn_q_norm")?, norm("attn_k_norm")?]))
 }
 
 fn vector(gguf: &Gguf, name: &str, len: usize) -> Result<Vec<f32>, Error> {

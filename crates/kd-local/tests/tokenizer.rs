@@ -216,6 +216,8 @@ fn template(text: &str) -> Result<(ChatTemplate, Tokenizer), Error> {
         "<|start_header_id|>",
         "<|end_header_id|>",
         "<|eot_id|>",
+        "<think>",
+        "</think>",
     ];
     let (mut tokens, merges) = smol::vocabulary();
     tokens.splice(
@@ -275,6 +277,23 @@ fn chatml_is_laid_out_as_by_the_model_s_template() {
         shown(&chat.render(&with_system, &t), &t),
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     );
+}
+
+#[test]
+fn a_model_that_can_think_first_answers_at_once() {
+    let chatml = "{{ '<|im_start|>' + message['role'] }}";
+    let switch = "{% if enable_thinking is defined and enable_thinking is false %}";
+    let talk = [say(Role::User, "Hi")];
+    let asked = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n";
+    // As Qwen 3's own template does if thinking is off.
+    let (chat, t) = template(&format!("{chatml}{switch}")).unwrap();
+    assert_eq!(
+        shown(&chat.render(&talk, &t), &t),
+        format!("{asked}<think>\n\n</think>\n\n")
+    );
+    // Without the switch the model always thinks, or never.
+    let (chat, t) = template(chatml).unwrap();
+    assert_eq!(shown(&chat.render(&talk, &t), &t), asked);
 }
 
 #[test]

@@ -34,7 +34,6 @@ pub(super) struct Rope {
 
 /// Checks that the kernels can compute these shapes.
 fn supported(
-    gguf: &Gguf,
     (width, feed_forward): (usize, usize),
     (heads, dim): (usize, usize),
     (kv_heads, value_dim): (usize, usize),
@@ -57,9 +56,6 @@ fn supported(
             heads * dim
         ));
     }
-    if gguf.has_tensor("blk.0.attn_q_norm.weight") {
-        return refuse("norms of queries and keys".into());
-    }
     Ok(())
 }
 
@@ -70,7 +66,7 @@ impl Config {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
-        if architecture != "llama" && architecture != "qwen2" {
+        if !matches!(architecture.as_str(), "llama" | "qwen2" | "qwen3") {
             return Err(Error::Unsupported {
                 what: format!("the architecture `{architecture}`"),
             });
@@ -98,12 +94,13 @@ impl Config {
                 what: "a mixture of experts".into(),
             });
         }
-        supported(
-            gguf,
-            (width, feed_forward),
-            (heads, dim),
-            (kv_heads, value_dim),
-        )?;
+        // Other architectures with these norms apply them elsewhere.
+        if architecture != "qwen3" && gguf.has_tensor("blk.0.attn_q_norm.weight") {
+            return Err(Error::Unsupported {
+                what: "norms of queries and keys".into(),
+            });
+        }
+        supported((width, feed_forward), (heads, dim), (kv_heads, value_dim))?;
         let layers = need("block_count")?;
         let eps = gguf
             .meta(&key("attention.layer_norm_rms_epsilon"))
@@ -167,7 +164,7 @@ impl Rope {
             base.powf(-2.0 * j as f64 / turned as f64) / stretch / factor
         });
         Ok(Self {
-            halves: architecture == "qwen2",
+            halves: architecture != "llama",
             angles: angles.collect(),
         })
     }

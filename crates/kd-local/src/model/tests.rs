@@ -80,6 +80,14 @@ fn all_kinds() -> Vec<Tiny> {
             ..k(Format::Q4K)
         },
         Tiny {
+            architecture: "qwen3",
+            head_norms: true,
+            dim: Some(32),
+            formats: vec![Format::Q8_0, Format::Q4_1],
+            seed: 9,
+            ..Tiny::default()
+        },
+        Tiny {
             seed: 7,
             ..k(Format::Q5K)
         },

@@ -20,6 +20,8 @@ pub enum Format {
     Q6K,
     /// F32 values around one.
     Norm,
+    /// The same, far from one, so that exchanged norms are noticed.
+    HeadNorm,
 }
 
 pub const ALL: [Format; 11] = [
@@ -40,7 +42,7 @@ impl Format {
     /// Returns its id in a file.
     pub fn id(self) -> u32 {
         match self {
-            Self::F32 | Self::Norm => 0,
+            Self::F32 | Self::Norm | Self::HeadNorm => 0,
             Self::F16 => 1,
             Self::Q4_0 => 2,
             Self::Q4_1 => 3,
@@ -57,7 +59,7 @@ impl Format {
     /// Returns values and bytes per block.
     pub fn block(self) -> (usize, usize) {
         match self {
-            Self::F32 | Self::Norm => (1, 4),
+            Self::F32 | Self::Norm | Self::HeadNorm => (1, 4),
             Self::F16 | Self::BF16 => (1, 2),
             Self::Q4_0 => (32, 18),
             Self::Q4_1 => (32, 20),
@@ -81,6 +83,7 @@ impl Format {
             let half = |x: f32| f16::from_f32(x).to_le_bytes();
             match self {
                 Self::F32 => block.copy_from_slice(&(v * size).to_le_bytes()),
+                Self::HeadNorm => block.copy_from_slice(&(1.0 + 2.0 * v).to_le_bytes()),
                 Self::Norm => block.copy_from_slice(&(1.0 + 0.3 * v).to_le_bytes()),
                 Self::F16 => block.copy_from_slice(&half(v * size)),
                 Self::BF16 => block.copy_from_slice(&half::bf16::from_f32(v * size).to_le_bytes()),
@@ -117,7 +120,7 @@ impl Format {
     fn unpack(self, b: &[u8], out: &mut Vec<f64>) {
         let half = |at: usize| f64::from(f16::from_le_bytes([b[at], b[at + 1]]));
         match self {
-            Self::F32 | Self::Norm => {
+            Self::F32 | Self::Norm | Self::HeadNorm => {
                 out.push(f64::from(f32::from_le_bytes(b.try_into().unwrap())))
             }
             Self::F16 => out.push(half(0)),

@@ -24,6 +24,10 @@ pub struct Tiny {
     pub context: u32,
     pub tied: bool,
     pub bias: bool,
+    /// Numbers per head, if they are not an equal part of the width.
+    pub dim: Option<usize>,
+    /// Whether the model has norms of each head's query and key.
+    pub head_norms: bool,
     /// Whether the model has Llama 3's divisors of the angles.
     pub factors: bool,
     /// Formats of the matrices, used in rotation.
@@ -92,6 +96,8 @@ impl Default for Tiny {
             context: 256,
             tied: true,
             bias: false,
+            dim: None,
+            head_norms: false,
             factors: false,
             formats: vec![Format::Q8_0],
             seed: 1,
@@ -101,12 +107,16 @@ impl Default for Tiny {
 }
 
 impl Tiny {
+    fn dim(&self) -> usize {
+        self.dim.unwrap_or(self.width / self.heads)
+    }
+
     pub fn build(self) -> Built {
         let mut random = Random(self.seed);
         let mut matrices = Vec::new();
         let mut turn = 0;
-        let dim = self.width / self.heads;
-        let (q, kv) = (self.width, self.kv_heads * dim);
+        let dim = self.dim();
+        let (q, kv) = (self.heads * dim, self.kv_heads * dim);
         let mut add = |name: String, rows: usize, columns: usize, format: Option<Format>| {
             let format = format.unwrap_or_else(|| {
                 turn += 1;
@@ -157,6 +167,12 @@ impl Tiny {
                     self.width,
                     Some(Format::Norm),
                 );
+            }
+            if self.head_norms {
+                for what in ["attn_q_norm", "attn_k_norm"] {
+                    let name = format!("blk.{i}.{what}.weight");
+                    add(name, 1, dim, Some(Format::HeadNorm));
+                }
             }
             if self.bias {
                 for (what, n) in [("attn_q", q), ("attn_k", kv), ("attn_v", kv)] {
@@ -229,6 +245,11 @@ impl Built {
             .strings("tokenizer.ggml.merges", &["t h", "h e", "th e", "Ġ t"])
             .u32("tokenizer.ggml.eos_token_id", tokens.len() as u32 - 1)
             .str("tokenizer.chat_template", template);
+        if let Some(dim) = t.dim {
+            writer = writer
+                .u32(&key("attention.key_length"), dim as u32)
+                .u32(&key("attention.value_length"), dim as u32);
+        }
         for m in &self.matrices {
             let dims: Vec<u64> = if m.rows == 1 {
                 vec![m.columns as u64]
@@ -250,7 +271,7 @@ impl Built {
     /// Computes the logits after each token, with textbook arithmetic.
     pub fn logits(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
         let t = &self.tiny;
-        let (width, dim, group) = (t.width, t.width / t.heads, t.heads / t.kv_heads);
+        let (width, dim, group) = (t.width, t.dim(), t.heads / t.kv_heads);
         let need = |name: &str| self.get(name).unwrap();
         let embedding = need("token_embd.weight");
         let mut x: Vec<Vec<f64>> = tokens
@@ -277,12 +298,20 @@ impl Built {
                 project(&h, "attn_k"),
                 project(&h, "attn_v"),
             );
+            for (heads, what) in [(&mut q, "attn_q_norm"), (&mut k, "attn_k_norm")] {
+                let Some(weight) = self.get(&format!("blk.{i}.{what}.weight")) else {
+                    continue;
+                };
+                for head in heads.iter_mut().flat_map(|row| row.chunks_mut(dim)) {
+                    head.copy_from_slice(&norm(head, weight));
+                }
+            }
             for p in 0..tokens.len() {
                 q[p].chunks_mut(dim).for_each(|head| self.turn(head, p));
                 k[p].chunks_mut(dim).for_each(|head| self.turn(head, p));
             }
             for p in 0..tokens.len() {
-                let mut gathered = vec![0.0; width];
+                let mut gathered = vec![0.0; t.heads * dim];
                 for head in 0..t.heads {
                     let (a, b) = (head * dim, head / group * dim);
                     let scores: Vec<f64> = (0..=p)
@@ -326,7 +355,7 @@ impl Built {
             if let Some(factors) = factors {
                 angle /= factors[j];
             }
-            let (a, b) = if self.tiny.architecture == "qwen2" {
+            let (a, b) = if self.tiny.architecture != "llama" {
                 (j, j + dim / 2)
             } else {
                 (2 * j, 2 * j + 1)
