@@ -153,6 +153,56 @@ fn a_shared_question_is_compared_once_its_right_answer_is_known() {
 }
 
 #[test]
+fn other_files_and_variables_can_only_lower_the_settings() {
+    let under = |eval: &Value, name: &str, value: &str| {
+        let home = home(eval);
+        agree(&home, "yes 1 0.5\n");
+        let lower = json!({"eval": {"maxUsd": 0.2}});
+        fs::write(home.work().join(".kd/config.json"), lower.to_string()).expect("written");
+        let mut command = home.kd(&["deliberate", "--members", "ann,bob,cyd", "What is 17*23?"]);
+        let said = Said::of(command.env(name, value).output().expect("it runs"));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        !shared(&home).is_empty()
+    };
+    let on = json!({"share": 1});
+    // A lower budget of the project shares all the same.
+    assert!(under(&on, "KD_EVAL_SHARE", "1"));
+    assert!(under(&on, "KD_EVAL_MAXUSD", "9"));
+    assert!(!under(&on, "KD_EVAL_SHARE", "0"));
+    assert!(!under(&on, "KD_EVAL_MAXUSD", "0"));
+    assert!(!under(&json!({}), "KD_EVAL_SHARE", "1"));
+}
+
+#[test]
+fn forgetting_a_thread_forgets_what_was_asked_beside_it() {
+    let home = home(&json!({"share": 1}));
+    agree(&home, "yes 1 0.5\n");
+    ask(&home, &[]);
+    assert_eq!(shared(&home), BOTH);
+    let thread = home.threads()[0].clone();
+    let id = thread.file_name().expect("named").to_string_lossy();
+    let forgot = home.run(&["forget", &id, "--yes"]);
+    assert_eq!(forgot.code, Some(0), "{}{}", forgot.out, forgot.err);
+    assert!(shared(&home).is_empty(), "{}", forgot.out);
+    // No file has the question.
+    let mut folders = vec![home.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("listed").flatten() {
+            let path = entry.path();
+            match entry.file_type().expect("known") {
+                kind if kind.is_dir() => folders.push(path),
+                kind if kind.is_file() => {
+                    let bytes = fs::read(&path).expect("read");
+                    let text = String::from_utf8_lossy(&bytes);
+                    assert!(!text.contains("What is 17*23?"), "{}", path.display());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
 fn consent_is_asked_once_on_a_terminal_after_the_verdict() {
     let home = home(&json!({"share": 1, "maxUsd": 0.25}));
     let on_terminal = |typed: &str| {

@@ -1,8 +1,8 @@
 //! Forgetting threads in the batches of a project, as a part of [`kd_store::forget`].
 
 use super::{Batches, jobs, parcel_rows};
-use kd_store::Error;
 use kd_store::forget::{Found, Holder, Job, Scope, Target};
+use kd_store::{Error, Place};
 use rusqlite::{Transaction, params};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,24 @@ impl BatchesFile {
             return Ok(Vec::new());
         }
         Batches::at(&self.0)?.outputs(thread)
+    }
+
+    /// Returns those of these threads of batches that asked the question of another thread again, as `eval.share` and
+    /// `kd eval --live` do: their questions have its id.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn again(&self, thread: &str, of_batches: Vec<Place>) -> Result<Vec<Place>, Error> {
+        if !self.0.exists() {
+            return Ok(Vec::new());
+        }
+        let (lines, alone) = Batches::at(&self.0)?.again(thread)?;
+        let is_again = |place: &Place| {
+            // A thread of a question that was stopped has no line.
+            lines.iter().any(|line| is_of(line, &place.id.0))
+                || batch_of(&place.path).is_some_and(|batch| alone.iter().any(|one| one == batch))
+        };
+        Ok(of_batches.into_iter().filter(is_again).collect())
     }
 
     /// Returns the batch of the thread in this folder if it is not here but in the database of a fleet, which has the thread
@@ -57,9 +75,14 @@ impl Holder for BatchesFile {
                 || Some(question.batch.as_str()) == batch_of(&target.place.path),
                 |line| is_of(line, &target.place.id.0),
             );
-            let whole = target.scope == Scope::Whole && question.line.is_some();
+            let is_whole = target.scope == Scope::Whole;
+            let whole = is_whole && question.line.is_some();
             let texts = [Some(&question.text), question.line.as_ref()];
-            is_of_thread && (whole || texts.into_iter().flatten().any(|text| job.is_in(text)))
+            // The same question, asked again in other ways.
+            let is_again = is_about(&question.id, &target.place.id.0);
+            is_again && is_whole
+                || is_of_thread
+                    && (whole || texts.into_iter().flatten().any(|text| job.is_in(text)))
         };
         let what = match Batches::at(&self.0)?.forget(&is_gone, &target.place.id.0, dry)? {
             0 => return Ok(Vec::new()),
@@ -75,6 +98,7 @@ impl Holder for BatchesFile {
 
 /// A question of a batch with its result.
 struct Question {
+    id: String,
     batch: String,
     place: i64,
     text: String,
@@ -109,6 +133,31 @@ impl Batches {
         Ok(gone)
     }
 
+    /// Returns the results of questions with the id of a thread, and the batches that have only such a question.
+    fn again(&self, thread: &str) -> Result<(Vec<String>, Vec<String>), Error> {
+        self.read(|db| {
+            let mut found = db.prepare(
+                "SELECT jobs.id, jobs.batch, results.line,
+                        (SELECT count(*) FROM jobs AS all_of WHERE all_of.batch = jobs.batch)
+                 FROM jobs LEFT JOIN results ON results.batch = jobs.batch AND results.place = jobs.place
+                 WHERE instr(jobs.id, ?1) = 1",
+            )?;
+            let mut rows = found.query([thread])?;
+            let (mut lines, mut alone) = (Vec::new(), Vec::new());
+            while let Some(row) = rows.next()? {
+                let id: String = row.get(0)?;
+                if !is_about(&id, thread) {
+                    continue;
+                }
+                if row.get::<_, i64>(3)? == 1 {
+                    alone.push(row.get(1)?);
+                }
+                lines.extend(row.get::<_, Option<String>>(2)?);
+            }
+            Ok((lines, alone))
+        })
+    }
+
     fn outputs(&self, thread: &str) -> Result<Vec<PathBuf>, Error> {
         self.read(|db| {
             let mut found = db.prepare(
@@ -135,7 +184,7 @@ fn questions(
     is_gone: &dyn Fn(&Question) -> bool,
 ) -> rusqlite::Result<Vec<(String, i64)>> {
     let mut all = tx.prepare(
-        "SELECT jobs.batch, jobs.place, jobs.question, results.line FROM jobs
+        "SELECT jobs.batch, jobs.place, jobs.question, results.line, jobs.id FROM jobs
          LEFT JOIN results ON results.batch = jobs.batch AND results.place = jobs.place",
     )?;
     let mut rows = all.query([])?;
@@ -146,12 +195,21 @@ fn questions(
             place: row.get(1)?,
             text: row.get(2)?,
             line: row.get(3)?,
+            id: row.get(4)?,
         };
         if is_gone(&question) {
             gone.push((question.batch, question.place));
         }
     }
     Ok(gone)
+}
+
+/// Returns whether a question has the id of a verdict of a thread: `THREAD#MESSAGE`.
+fn is_about(id: &str, thread: &str) -> bool {
+    let message = id
+        .strip_prefix(thread)
+        .and_then(|rest| rest.strip_prefix('#'));
+    message.is_some_and(|message| message.parse::<u32>().is_ok())
 }
 
 /// Returns whether a result is the answer of a thread.

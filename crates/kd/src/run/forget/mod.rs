@@ -58,7 +58,17 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
         (_, Some(age)) => older(&layout, age)?,
         (id, None) => vec![kd_app::threads::resolve(&layout, id.as_deref())?],
     };
-    let (looked, busy) = look(args, &layout, reviews.as_ref(), &holders, places)?;
+    let mut all: Vec<(Place, Option<u32>)> = Vec::new();
+    for place in places {
+        // What asked its question again goes with it: all of it, as each message may repeat the question.
+        let again = match &batches {
+            Some(file) => file.again(&place.id.0, layout.batch_threads()?)?,
+            None => Vec::new(),
+        };
+        all.push((place, args.message));
+        all.extend(again.into_iter().map(|place| (place, None)));
+    }
+    let (looked, busy) = look(args, &layout, reviews.as_ref(), &holders, all)?;
     if let Some(error) = busy.first().filter(|_| args.older.is_none()) {
         return Err(refused(error));
     }
@@ -159,16 +169,16 @@ fn look<'j>(
     layout: &'j Layout,
     reviews: Option<&'j Reviews>,
     holders: &dyn Fn() -> Vec<&'j dyn Holder>,
-    places: Vec<Place>,
+    places: Vec<(Place, Option<u32>)>,
 ) -> Result<(Vec<Looked<'j>>, Vec<IsBusy>), Error> {
     let (mut looked, mut is_busy) = (Vec::new(), Vec::new());
-    for place in places {
+    for (place, message) in places {
         let job = Job::new(
             layout,
             reviews,
             holders(),
             &place,
-            args.message,
+            message,
             !args.keep_copies,
         )?;
         if let Some(busy) = job.busy()? {
@@ -178,7 +188,7 @@ fn look<'j>(
         looked.push(Looked {
             found: job.look()?,
             quotes: job.quotes()?,
-            message: args.message,
+            message,
             place,
             job,
         });
