@@ -6,6 +6,7 @@ use kd_core::build_log::Guard;
 use std::fs::File;
 use std::io::{self, IsTerminal, Stderr, StderrLock, Stdout, StdoutLock, Write};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// Variables that the runners of code hosts set to `true`.
@@ -15,6 +16,24 @@ const RUNNERS: [&str; 4] = [
     "FORGEJO_ACTIONS",
     "TF_BUILD",
 ];
+
+/// Writes that began, and writes that ended.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+static ENDED: AtomicU64 = AtomicU64::new(0);
+
+/// Returns how many writes have ended, if one is under way: the same number later means that it waits for its reader.
+pub(crate) fn waits() -> Option<u64> {
+    let ended = ENDED.load(Ordering::SeqCst);
+    (BEGUN.load(Ordering::SeqCst) > ended).then_some(ended)
+}
+
+/// Runs a write, counted.
+fn counted<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    BEGUN.fetch_add(1, Ordering::SeqCst);
+    let written = write();
+    ENDED.fetch_add(1, Ordering::SeqCst);
+    written
+}
 
 type Guarded = LazyLock<Option<Mutex<Guard>>>;
 
@@ -134,20 +153,24 @@ impl<L: Write> Lock<L> {
 
 impl<L: Write> Write for Lock<L> {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        match &mut self.guard {
+        let Self { guard, to } = self;
+        counted(|| match guard {
             Some(guard) => {
                 let safe = guard.push(text);
-                self.to.write_all(&safe).map(|()| text.len())
+                to.write_all(&safe).map(|()| text.len())
             }
-            None => self.to.write(text),
-        }
+            None => to.write(text),
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if let Some(guard) = &mut self.guard {
-            self.to.write_all(&guard.flush())?;
-        }
-        self.to.flush()
+        let Self { guard, to } = self;
+        counted(|| {
+            if let Some(guard) = guard {
+                to.write_all(&guard.flush())?;
+            }
+            to.flush()
+        })
     }
 }
 

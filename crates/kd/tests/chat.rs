@@ -981,3 +981,43 @@ fn a_member_that_cannot_answer_is_not_added() {
     assert!(said.out.contains("cyd takes part"), "{}", said.out);
     assert_eq!(members(), json!(["ann", "cyd"]));
 }
+
+/// A program that drives kd and does not read its output can still end it.
+#[test]
+fn a_reader_that_does_not_read_makes_nothing_deaf() {
+    // More than a pipe holds.
+    let long = "word ".repeat(100_000);
+    for args in [
+        &["chat", "--jsonl", "--new"][..],
+        &["chat", "--plain", "--new"],
+        &["ask", "--jsonl", "One?"],
+    ] {
+        let home = Home::scripted(&[("ann", json!({"runs": [[{"text": long}]]}))]);
+        let mut child = home
+            .kd(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it runs");
+        let mut lines = child.stdin.take();
+        match &mut lines {
+            Some(lines) if args[0] == "chat" => {
+                lines.write_all(b"/auto 0\nOne?\n").expect("written")
+            }
+            // A question may come from standard input.
+            _ => drop(lines.take()),
+        }
+        support::until("the answer", || {
+            let thread = home.threads().first()?.clone();
+            thread.join("0002-ann.md").exists().then_some(())
+        });
+        let pid = rustix::process::Pid::from_child(&child);
+        let status = support::until("the end", || {
+            // A process that has ended takes no signal.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+            child.try_wait().expect("waited")
+        });
+        assert_eq!(status.code(), Some(130), "{args:?}");
+    }
+}

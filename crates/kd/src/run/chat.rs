@@ -2,7 +2,7 @@
 //! resume.
 
 use super::here::Here;
-use super::stage::take;
+use super::stage::{end_if_unread, listen, take};
 use super::{choice, first, fork, screen};
 use crate::args::chat::Chat;
 use crate::error::Error;
@@ -16,7 +16,7 @@ use kd_core::protocols::PROTOCOLS;
 use kd_core::slash::{self, Line, Slash, Way};
 use kd_core::view::View;
 use kd_core::{Address, Aside, Op, Roster, SeatName};
-use kd_tui::signals::{Caught, Signals};
+use kd_tui::signals::Caught;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 use tokio::sync::mpsc;
@@ -80,6 +80,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
 impl Room<'_> {
     /// Runs one thread after another until the user leaves.
     async fn visit(&mut self) -> Result<Exit, Error> {
+        end_if_unread()?;
         let mut next = self.first().await?;
         loop {
             let old = match &next {
@@ -154,8 +155,7 @@ impl Room<'_> {
         roster: &Roster,
         folder: &Path,
     ) -> Result<Next, Error> {
-        let mut signals = Signals::listen(false)
-            .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
+        let mut signals = listen(false)?;
         let (view, follow) = session.follow();
         let mut updates = take(follow);
         let echo = !self.keyboard.is_terminal;

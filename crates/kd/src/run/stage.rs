@@ -252,6 +252,30 @@ impl Stage {
     }
 }
 
+/// Ends the program at the second request to stop that arrives during the same write. Where nobody reads our output, the
+/// loop that handles signals waits for that write. Must be called inside a tokio runtime.
+pub(super) fn end_if_unread() -> Result<(), Error> {
+    let mut signals = listen(false)?;
+    tokio::spawn(async move {
+        let mut waited = None;
+        loop {
+            signals.stopped().await;
+            let waits = crate::out::waits();
+            if waits.is_some() && waits == waited {
+                std::process::exit(Exit::Interrupted as i32);
+            }
+            waited = waits;
+        }
+    });
+    Ok(())
+}
+
+/// Starts to listen to signals.
+pub(super) fn listen(suspend: bool) -> Result<Signals, Error> {
+    let failed = |e| Error::new("io", Exit::Error, "cannot handle signals").because(e);
+    Signals::listen(suspend).map_err(failed)
+}
+
 /// Runs the round from the question to its end; returns its thread, and whether the user stopped it.
 async fn conduct(
     open: impl FnOnce() -> Result<Session, Error>,
@@ -259,8 +283,8 @@ async fn conduct(
     stage: &mut Stage,
     mut screen: Option<Quiet>,
 ) -> Result<(ThreadId, bool), Error> {
-    let mut signals = Signals::listen(screen.is_some())
-        .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
+    let mut signals = listen(screen.is_some())?;
+    end_if_unread()?;
     let mut session = open()?;
     let id = session.thread().clone();
     if let Some(view) = session.take_opening() {
