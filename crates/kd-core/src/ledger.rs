@@ -3,40 +3,13 @@
 //! Input: entries of the user's ledger. Output: sums by member, model, service, project or day.
 
 use crate::spending::Spent;
-use crate::usage::Certainty;
-use crate::usage::Usage;
+use crate::usage::{Certainty, Usage};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::pin::Pin;
 
-/// The way in which a member's backend is paid.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Billing {
-    /// Per token, with an API key.
-    Key,
-    /// The login of an agent program pays: a subscription or other plan. A reported price is the price that the tokens
-    /// would have with a key.
-    Login,
-    /// Free: runs on this machine.
-    Free,
-    /// Unknown.
-    #[default]
-    Unknown,
-}
-
-impl Billing {
-    /// Returns the description "billed to …".
-    pub fn words(self) -> &'static str {
-        match self {
-            Billing::Key => "key",
-            Billing::Login => "login",
-            Billing::Free => "free",
-            Billing::Unknown => "unknown",
-        }
-    }
-}
+pub use crate::usage::Billing;
 
 /// The member, and how its requests are paid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

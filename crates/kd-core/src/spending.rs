@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::{Add, AddAssign, Sub};
 
+pub use crate::usage::money;
+
 /// Tokens that a service adds around the parts of a prompt.
 pub const FRAMING_TOKENS: u64 = 64;
 /// Minimum limit for the tokens of an answer; fewer would be useless.
@@ -182,16 +184,6 @@ impl Keep {
 /// Converts a limit in US dollars to millionths, rounding down.
 pub fn micro_usd(usd: f64) -> u64 {
     (usd.clamp(0.0, 1e9) * 1e6 + 1e-6).floor() as u64
-}
-
-/// Formats `$0.0123`, with its mark if it is a bound. A bound is rounded away from the exact value.
-pub fn money(usd: f64, certainty: Certainty) -> String {
-    let shown = match certainty {
-        Certainty::Exact | Certainty::About => usd,
-        Certainty::AtMost => (usd * 1e4 - 1e-6).ceil() / 1e4,
-        Certainty::AtLeast => (usd * 1e4 + 1e-6).floor() / 1e4,
-    };
-    format!("{}${shown:.4}", certainty.sign())
 }
 
 /// Converts US dollars to pico-dollars, rounded.

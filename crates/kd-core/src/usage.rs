@@ -1,7 +1,5 @@
 //! The usage of a turn, and the precision of its amounts.
 
-use crate::ledger::Billing;
-use crate::spending::money;
 use serde::{Deserialize, Serialize};
 
 /// The precision of an amount.
@@ -163,6 +161,44 @@ impl Usage {
     pub fn counts_tokens(&self) -> bool {
         self.input_tokens > 0 || self.output_tokens > 0
     }
+}
+
+/// The way in which a member's backend is paid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Billing {
+    /// Per token, with an API key.
+    Key,
+    /// The login of an agent program pays: a subscription or other plan. A reported price is the price that the tokens
+    /// would have with a key.
+    Login,
+    /// Free: runs on this machine.
+    Free,
+    /// Unknown.
+    #[default]
+    Unknown,
+}
+
+impl Billing {
+    /// Returns the description "billed to …".
+    pub fn words(self) -> &'static str {
+        match self {
+            Billing::Key => "key",
+            Billing::Login => "login",
+            Billing::Free => "free",
+            Billing::Unknown => "unknown",
+        }
+    }
+}
+
+/// Formats `$0.0123`, with its mark if it is a bound. A bound is rounded away from the exact value.
+pub fn money(usd: f64, certainty: Certainty) -> String {
+    let shown = match certainty {
+        Certainty::Exact | Certainty::About => usd,
+        Certainty::AtMost => (usd * 1e4 - 1e-6).ceil() / 1e4,
+        Certainty::AtLeast => (usd * 1e4 + 1e-6).floor() / 1e4,
+    };
+    format!("{}${shown:.4}", certainty.sign())
 }
 
 #[cfg(test)]
