@@ -3,7 +3,7 @@
 use super::error::FleetError;
 use super::link::Tx;
 use super::workers::{line, reason, unique};
-use super::{LINE_BYTES_MAX, look, money, signed, sum, unsigned};
+use super::{LINE_BYTES_MAX, money, signed, sum, totals, unsigned};
 use crate::batch::{Batch, Counts, Dead, NewBatch, State};
 use jiff::Timestamp;
 use kd_core::batch::Refusal;
@@ -199,7 +199,7 @@ pub(super) fn all(tx: &mut Tx<'_>) -> Result<Vec<Batch>, FleetError> {
     if let Some(id) = ids.iter().find(|id| !is_id(id)) {
         return Err(no_id(id));
     }
-    let (mut counts, mut spent) = (look::counts(tx, &ids)?, look::spent(tx, &ids)?);
+    let (mut counts, mut spent) = (totals::counts(tx, &ids)?, totals::spent(tx, &ids)?);
     for one in &mut all {
         let (spent, millis) = spent.remove(&one.about.id).unwrap_or_default();
         one.spent = spent;

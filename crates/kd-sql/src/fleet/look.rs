@@ -5,12 +5,11 @@ use super::batches::{is_id, reason_of};
 use super::error::FleetError;
 use super::link::{Link, Tx};
 use super::workers::{self, line, reason, unique};
-use super::{schema, signed, sum, sums, unsigned};
-use crate::batch::{Counts, State, certainty};
+use super::{schema, signed, totals, unsigned};
+use crate::batch::State;
 use jiff::Timestamp;
 use kd_core::batch::{Dead, Overview, Refusal, Worker};
 use kd_core::clean::clean_text;
-use kd_core::spending::Spent;
 use std::collections::{BTreeMap, HashMap};
 
 /// Failed questions of a batch that are shown.
@@ -63,8 +62,8 @@ impl FleetReader {
 fn overviews(tx: &mut Tx<'_>, most: usize) -> Result<Vec<Overview>, FleetError> {
     let mut all = heads(tx, most)?;
     let ids: Vec<String> = all.iter().map(|one| one.id.clone()).collect();
-    let mut counts = counts(tx, &ids)?;
-    let mut spent = spent(tx, &ids)?;
+    let mut counts = totals::counts(tx, &ids)?;
+    let mut spent = totals::spent(tx, &ids)?;
     let failed = |one: &&Overview| counts.get(&one.id).is_some_and(|counts| counts.failed > 0);
     let failed: Vec<String> = all
         .iter()
@@ -113,56 +112,6 @@ fn heads(tx: &mut Tx<'_>, most: usize) -> Result<Vec<Overview>, FleetError> {
                 ..Overview::default()
             });
         }
-    }
-    Ok(all)
-}
-
-/// Returns the questions of batches by state.
-pub(super) fn counts(
-    tx: &mut Tx<'_>,
-    ids: &[String],
-) -> Result<HashMap<String, Counts>, FleetError> {
-    // A question that was answered without an attempt has the answer of an equal one.
-    let rows = tx.rows(
-        "SELECT batch, state::bigint, count(*), count(*) FILTER (WHERE state = 2 AND attempts = 0)
-         FROM kd_jobs WHERE batch = ANY($1) GROUP BY batch, state",
-        &[&ids],
-    )?;
-    let mut all: HashMap<String, Counts> = HashMap::new();
-    for row in rows {
-        let counts = all.entry(row.try_get(0)?).or_default();
-        counts.add(State::of(row.try_get(1)?), unsigned(row.try_get(2)?));
-        counts.cached += unsigned(row.try_get(3)?);
-    }
-    Ok(all)
-}
-
-/// Returns what batches have spent, and the time of their workers in milliseconds.
-pub(super) fn spent(
-    tx: &mut Tx<'_>,
-    ids: &[String],
-) -> Result<HashMap<String, (Spent, u64)>, FleetError> {
-    let rows = tx.rows(
-        concat!(
-            "SELECT batch, certainty, ",
-            sums!(),
-            ", ",
-            sum!("millis"),
-            "
-             FROM kd_spending WHERE batch = ANY($1) GROUP BY batch, certainty"
-        ),
-        &[&ids],
-    )?;
-    let mut all: HashMap<String, (Spent, u64)> = HashMap::new();
-    for row in rows {
-        let (spent, millis) = all.entry(row.try_get(0)?).or_default();
-        *spent += Spent {
-            calls: unsigned(row.try_get(2)?),
-            tokens: unsigned(row.try_get(3)?),
-            pico_usd: unsigned(row.try_get(4)?),
-            certainty: certainty(row.try_get(1)?),
-        };
-        *millis = millis.saturating_add(unsigned(row.try_get(5)?));
     }
     Ok(all)
 }
@@ -225,5 +174,5 @@ fn refusals(tx: &mut Tx<'_>, ids: &[String]) -> Result<HashMap<String, Vec<Refus
     Ok(all)
 }
 
-// The statements of this module have these numbers in them.
-const _: () = assert!(State::Done as i16 == 2 && State::Dead as i16 == 3);
+// The statements of this module have this number in them.
+const _: () = assert!(State::Dead as i16 == 3);

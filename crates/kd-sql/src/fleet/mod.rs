@@ -26,6 +26,7 @@ mod runs;
 mod schema;
 mod store;
 mod threads;
+mod totals;
 mod turns;
 mod workers;
 
