@@ -53,6 +53,7 @@ pub mod ready;
 mod remember;
 mod request;
 pub mod resume;
+pub mod review;
 mod runtime;
 pub mod scratch;
 mod seal;

@@ -1,6 +1,6 @@
 //! A report in the formats of two large code hosts' comment APIs. `kd` does not post; the user's own tool does.
 
-use super::kept::{Kept, Place};
+use kd_app::review::report::{Kept, Place};
 use super::markdown;
 use kd_app::words::count;
 use kd_core::review::{Finding, Reported};

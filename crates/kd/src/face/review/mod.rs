@@ -2,14 +2,13 @@
 //! never becomes an escape sequence, link, mention, image or markup.
 
 mod forges;
-pub(crate) mod kept;
 mod markdown;
 mod sarif;
 mod terminal;
 
 pub(crate) use terminal::{hung, terminal};
 
-use self::kept::Kept;
+use kd_app::review::report::Kept;
 use crate::args::review::Format;
 use crate::error::Error;
 use crate::face::json;

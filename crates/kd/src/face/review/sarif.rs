@@ -1,6 +1,6 @@
 //! A report as SARIF 2.1.0.
 
-use super::kept::{Kept, LeftOut};
+use kd_app::review::report::{Kept, LeftOut};
 use super::{chance, source, votes};
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::review::{Reported, Severity};

@@ -1,6 +1,6 @@
 //! A report on the terminal.
 
-use super::kept::Kept;
+use kd_app::review::report::Kept;
 use super::{chance, place, severities, source, votes};
 use crate::render::clean;
 use crate::render::style::Styles;

@@ -8,7 +8,7 @@ use super::sides::{After, NAMED_MAX, Sides, at_top, commit};
 use crate::args::review::Review;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::review::kept::{LeftOut, Place};
+use kd_app::review::report::{LeftOut, Place};
 use crate::run::prose_review::usual_base;
 use kd_app::Env;
 use kd_app::infile;

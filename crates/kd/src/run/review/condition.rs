@@ -1,7 +1,7 @@
 //! `--fail-on`: the findings that make the command fail.
 
 use crate::error::Error;
-use crate::face::review::kept::FailOn;
+use kd_app::review::report::FailOn;
 use kd_core::review::{Reported, Severity};
 use std::fmt;
 

@@ -23,7 +23,7 @@ use crate::args::review::{
 use crate::error::Error;
 use crate::exit::{Exit, Failures};
 use crate::face::json;
-use crate::face::review::kept::{self, Kept};
+use kd_app::review::report::{self, Kept};
 use crate::face::review::{document, terminal};
 use crate::render::clean;
 use jiff::Timestamp;
@@ -115,7 +115,7 @@ fn read_report(file: &Path) -> Result<Kept, Error> {
         .map_err(|newer| failed(&format!("it has {newer}")).next(Newer::HINT))?;
     let kept: Kept = serde_json::from_str(&text).map_err(|e| failed(&e))?;
     match kept.version {
-        kept::VERSION => Ok(kept),
+        report::VERSION => Ok(kept),
         other => Err(failed(&format!("its version is {other}"))),
     }
 }
@@ -501,7 +501,7 @@ fn keeping(asked: &Asked<'_>, thread: &str, report: Report) -> Kept {
     let change = asked.change;
     let (added, removed) = change.diff.counts();
     Kept {
-        version: kept::VERSION,
+        version: report::VERSION,
         thread: thread.to_owned(),
         base_commit: change.base_commit.clone(),
         head_commit: change.head_commit.clone(),

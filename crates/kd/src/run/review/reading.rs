@@ -6,7 +6,7 @@
 use super::sides::{After, NAMED_MAX, Sides, names};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::review::kept::LeftOut;
+use kd_app::review::report::LeftOut;
 use crate::run::prose_review::failed;
 use kd_core::diff::{self, Diff, FileDiff, LineKind, decoded, one_line, shown_name};
 use kd_store::git_command::{self, GitCommand};

@@ -1,55 +1,61 @@
 //! A stored report, with what its formats need beyond the members' text: commits, and the lines of the diff.
 
-use kd_app::words::count;
+use crate::words::count;
 use kd_core::review::{Report, Reported, Vote};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The version of [`Kept`].
-pub(crate) const VERSION: u32 = kd_core::formats::REVIEWS.version;
+pub const VERSION: u32 = kd_core::formats::REVIEWS.version;
 
 /// A report as stored and as printed by `--format json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Kept {
-    pub(crate) version: u32,
+pub struct Kept {
+    /// [`VERSION`].
+    pub version: u32,
     /// The thread of the review.
-    pub(crate) thread: String,
-    /// The commits, if known.
+    pub thread: String,
+    /// The commit before the change, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) base_commit: Option<String>,
+    pub base_commit: Option<String>,
+    /// The reviewed commit, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) head_commit: Option<String>,
+    pub head_commit: Option<String>,
     /// Files, added lines and removed lines.
-    pub(crate) size: (usize, usize, usize),
+    pub size: (usize, usize, usize),
     /// The lines of the diff that code hosts show.
-    pub(crate) places: Vec<Place>,
+    pub places: Vec<Place>,
     /// The files of the change that members did not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) left_out: Vec<LeftOut>,
+    pub left_out: Vec<LeftOut>,
     /// The conditions of `--fail-on`, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) fail_on: Option<FailOn>,
-    pub(crate) report: Report,
+    pub fail_on: Option<FailOn>,
+    /// The findings and the members.
+    pub report: Report,
 }
 
 /// The conditions of `--fail-on`, and the findings that meet them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FailOn {
-    pub(crate) conditions: Vec<String>,
+pub struct FailOn {
+    /// The conditions, as typed.
+    pub conditions: Vec<String>,
     /// The conditions that each finding meets, by its id.
-    pub(crate) met: BTreeMap<String, Vec<String>>,
+    pub met: BTreeMap<String, Vec<String>>,
 }
 
 /// A file of the change that members did not see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LeftOut {
-    pub(crate) file: String,
+pub struct LeftOut {
+    /// Its path.
+    pub file: String,
     /// The reason.
-    pub(crate) why: String,
+    pub why: String,
 }
 
 impl LeftOut {
-    pub(crate) fn of(file: &str, why: &str) -> Self {
+    /// A file and the reason.
+    pub fn of(file: &str, why: &str) -> Self {
         Self {
             file: file.to_owned(),
             why: why.to_owned(),
@@ -57,25 +63,25 @@ impl LeftOut {
     }
 
     /// A file in the folder of `kd`.
-    pub(crate) fn own(file: &str) -> Self {
+    pub fn own(file: &str) -> Self {
         Self::of(file, "in the folder of kd")
     }
 }
 
 /// The lines of a file that a diff shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub struct Place {
     /// The path after the change.
-    pub(crate) file: String,
+    pub file: String,
     /// The path before.
-    pub(crate) old: String,
+    pub old: String,
     /// Runs of lines: first, last, and the old number of the first if the lines are unchanged.
-    pub(crate) rows: Vec<(u32, u32, Option<u32>)>,
+    pub rows: Vec<(u32, u32, Option<u32>)>,
 }
 
 impl Place {
     /// Returns whether the diff shows a line, and its old number if unchanged.
-    pub(crate) fn find(&self, line: u32) -> Option<Option<u32>> {
+    pub fn find(&self, line: u32) -> Option<Option<u32>> {
         let within = |(first, last, _): &&(u32, u32, Option<u32>)| (*first..=*last).contains(&line);
         let (first, _, old) = self.rows.iter().find(within)?;
         Some(old.map(|old| old.saturating_add(line - first)))
@@ -84,7 +90,7 @@ impl Place {
 
 impl Kept {
     /// Formats how many reviews arrived: `3 members reviewed`, or `1 of 3 members reviewed`.
-    pub(crate) fn reviewers(&self) -> String {
+    pub fn reviewers(&self) -> String {
         let all = count(self.report.members.len() as u64, "member");
         match self.reviewed() == self.report.members.len() {
             true => format!("{all} reviewed"),
@@ -94,7 +100,7 @@ impl Kept {
 
     /// Formats how many findings are shown, and how many reviews arrived. Without any review, "no finding" would say too
     /// much.
-    pub(crate) fn found(&self, shown: usize) -> String {
+    pub fn found(&self, shown: usize) -> String {
         match (self.reviewed(), shown) {
             (0, 0) => "no review".to_owned(),
             (_, 0) => "no finding".to_owned(),
@@ -103,7 +109,7 @@ impl Kept {
     }
 
     /// Formats the two sides: `main to HEAD`. A diff that applies to no commit has no base.
-    pub(crate) fn sides(&self) -> String {
+    pub fn sides(&self) -> String {
         match self.report.base.as_str() {
             "" => self.report.head.clone(),
             base => format!("{base} to {}", self.report.head),
@@ -111,7 +117,7 @@ impl Kept {
     }
 
     /// Returns failures and dropped findings, a line for each member.
-    pub(crate) fn lacks(&self) -> Vec<String> {
+    pub fn lacks(&self) -> Vec<String> {
         let members = &self.report.members;
         let failed = members.iter().filter_map(|member| {
             let why = member.failed.as_ref()?;
@@ -126,26 +132,26 @@ impl Kept {
     }
 
     /// Returns the number of members that delivered a review.
-    pub(crate) fn reviewed(&self) -> usize {
+    pub fn reviewed(&self) -> usize {
         let members = self.report.members.iter();
         members.filter(|member| member.failed.is_none()).count()
     }
 
     /// Returns the number of members that could have made a finding.
-    pub(crate) fn reviewers_of(&self, finding: &Reported) -> u32 {
+    pub fn reviewers_of(&self, finding: &Reported) -> u32 {
         let all = || u32::try_from(self.reviewed()).unwrap_or(u32::MAX);
         finding.of.unwrap_or_else(all)
     }
 
     /// Returns the options that a finding meets: `--fail-on P>=0.7 and --fail-on major`.
-    pub(crate) fn meets(&self, finding: &Reported) -> Option<String> {
+    pub fn meets(&self, finding: &Reported) -> Option<String> {
         let met = self.fail_on.as_ref()?.met.get(&finding.id)?;
         let met: Vec<String> = met.iter().map(|one| format!("--fail-on {one}")).collect();
         Some(met.join(" and "))
     }
 
     /// Describes which findings meet the conditions of `--fail-on`; `None` if there were no conditions.
-    pub(crate) fn verdict(&self) -> Option<String> {
+    pub fn verdict(&self) -> Option<String> {
         let FailOn { conditions, met } = self.fail_on.as_ref()?;
         let conditions = conditions.join(" or ");
         let ids: Vec<&str> = met.keys().map(String::as_str).collect();
@@ -161,7 +167,7 @@ impl Kept {
 
     /// Splits the findings into those shown and those that only one of several reviewers found or voted for. Findings
     /// that meet a condition of `--fail-on` are shown: they explain the exit code.
-    pub(crate) fn folded(&self) -> (Vec<&Reported>, Vec<&Reported>) {
+    pub fn folded(&self) -> (Vec<&Reported>, Vec<&Reported>) {
         let alone = |finding: &&Reported| {
             self.reviewers_of(finding) > 1
                 && self.meets(finding).is_none()

@@ -1,0 +1,3 @@
+//! Reviews of changes.
+
+pub mod report;
