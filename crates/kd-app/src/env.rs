@@ -35,6 +35,8 @@ pub struct Env {
     quiet: bool,
     backends: OwnBackends,
     told: Arc<Mutex<BTreeSet<String>>>,
+    /// Whether the files that agent programs run and obey in the folder are under review.
+    reviews: bool,
     /// The batch in which threads are created.
     batch: Option<Arc<str>>,
     /// The gate of a fleet, whose members are services and the built-in model only.
@@ -82,6 +84,7 @@ impl Env {
             quiet: false,
             backends: OwnBackends::default(),
             told: Arc::default(),
+            reviews: false,
             batch: None,
             gate: None,
             account: None,
@@ -128,6 +131,15 @@ impl Env {
             batch: Some(batch.into()),
             account: Some(account),
             collector,
+            ..self.clone()
+        }
+    }
+
+    /// The same for a review: what agent programs run and obey in a tree under review is not trusted, even if the user
+    /// trusted it before.
+    pub(crate) fn in_review(&self) -> Self {
+        Self {
+            reviews: true,
             ..self.clone()
         }
     }
@@ -272,7 +284,7 @@ impl Env {
                 .ok()
         };
         kd_backends::Options {
-            trusted: trusts().unwrap_or(false),
+            trusted: !self.reviews && trusts().unwrap_or(false),
             git_data: Some(kd_store::git::data_outside),
             ledger: self.account.clone().or_else(|| self.shared_ledger()),
             env: self.of_backends(false),

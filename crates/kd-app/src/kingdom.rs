@@ -52,12 +52,7 @@ impl Kingdom {
     pub fn open_with(env: Env) -> Result<Self, UserError> {
         let layout = env.find_layout()?;
         let loaded = env.settings(layout.as_ref())?;
-        if let Some(fault) = &loaded.project.fault {
-            env.warn(format!("decisions about folders cannot be read: {fault}"));
-        }
-        if loaded.project.holds_back() {
-            env.warn(trust::held_line(&loaded.project));
-        }
+        trust::tell_held(&loaded.project, &env);
         Ok(Self::with(env, layout, loaded))
     }
 

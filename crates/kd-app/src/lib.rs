@@ -78,6 +78,7 @@ pub use folder_host::{Elsewhere, FolderHost, Visit};
 pub use kingdom::Kingdom;
 pub use notice::{Download, Notice};
 pub use request::{Ask, Limits, Question, Terms, ThreadChoice};
+pub use review::{ReviewRequest, Reviewing};
 pub use runtime::Runtime;
 pub use think::Think;
 

@@ -128,8 +128,16 @@ fn going_on(
     Ok(Some(stay))
 }
 
-/// Returns the members of the thread that can take part. Refuses a command if a member the user named, or every member,
-/// is held back.
+/// Tells the host what is held back, and whether decisions cannot be read.
+pub(crate) fn tell_held(project: &Project, env: &Env) {
+    if let Some(fault) = &project.fault {
+        env.warn(format!("decisions about folders cannot be read: {fault}"));
+    }
+    if project.holds_back() {
+        env.warn(held_line(project));
+    }
+}
+
 /// Returns the members of the thread that can take part. Refuses a command if a member the user named, or every member,
 /// is held back.
 ///

@@ -90,7 +90,6 @@ fn prepare(args: &Ask, job: Job, here: &Here) -> Result<Prepared, Error> {
         Job::Review(_) => kingdom.reviewers(request)?,
         _ => kingdom.council(request)?,
     };
-    here.leave_out(council.left_out());
     let prepared = match job {
         Job::Ask => council.asked(question::read("ask", &args.question, quiet)?)?,
         Job::Review(question) => council.asked(question)?,

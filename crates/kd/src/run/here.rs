@@ -4,23 +4,13 @@ use super::notices;
 use crate::args::Color;
 use crate::render::style::Styles;
 use kd_app::Env;
-use kd_core::{Event, SeatName};
 use std::io::{self, IsTerminal};
 use std::ops::Deref;
-use std::sync::{Mutex, PoisonError};
 
 /// The environment of a command, and how its output is decorated.
 pub(super) struct Here {
     color: Color,
     env: Env,
-    held: Mutex<Held>,
-}
-
-/// The settings of the folder that are held back.
-#[derive(Clone, Default)]
-struct Held {
-    settings: Vec<String>,
-    members: Vec<String>,
 }
 
 impl Deref for Here {
@@ -36,7 +26,6 @@ impl Here {
         Self {
             color,
             env: Env::process().telling(notices::printer()),
-            held: Mutex::default(),
         }
     }
 
@@ -48,30 +37,6 @@ impl Here {
     /// The environment, for the library.
     pub(super) fn env(&self, quiet: bool) -> Env {
         self.env.quiet(quiet)
-    }
-
-    /// Records this folder's settings held back, and the members left out because of them, for JSON output.
-    pub(super) fn hold_back(&self, settings: Vec<String>, members: Vec<String>) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        *held = Held { settings, members };
-    }
-
-    /// Records members left out of a thread of this folder.
-    pub(super) fn leave_out(&self, members: &[SeatName]) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        for name in members.iter().map(ToString::to_string) {
-            if !held.members.contains(&name) {
-                held.members.push(name);
-            }
-        }
-    }
-
-    /// Returns the settings held back and the members left out, as the event that a session begins with.
-    pub(super) fn held_event(&self) -> Option<Event> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let Held { settings, members } = held.clone();
-        let nothing = settings.is_empty() && members.is_empty();
-        (!nothing).then_some(Event::HeldBack { settings, members })
     }
 
     /// Returns the styles of stdout.

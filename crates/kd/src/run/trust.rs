@@ -280,32 +280,7 @@ pub(super) fn settings(here: &Here, layout: Option<&Layout>) -> Result<Loaded, E
     if let Some(fault) = &loaded.project.fault {
         notice_line(&format!("decisions about folders cannot be read: {fault}"));
     }
-    let loaded = decided(loaded, here, layout)?;
-    remember_held(here, &loaded);
-    Ok(loaded)
-}
-
-/// Like [`settings`], for settings that are not those on disk: never asks, only prints what is held back.
-pub(super) fn hold(here: &Here, loaded: &Loaded) {
-    if let Some(fault) = &loaded.project.fault {
-        notice_line(&format!("decisions about folders cannot be read: {fault}"));
-    }
-    if loaded.project.holds_back() {
-        notice_line(&held_line(&loaded.project));
-    }
-    remember_held(here, loaded);
-}
-
-fn remember_held(here: &Here, loaded: &Loaded) {
-    if loaded.project.holds_back() {
-        let held = loaded
-            .project
-            .held
-            .iter()
-            .map(|setting| setting.path.to_string());
-        let members = &loaded.project.agents;
-        here.hold_back(held.collect(), members.iter().cloned().collect());
-    }
+    decided(loaded, here, layout)
 }
 
 fn decided(loaded: Loaded, here: &Here, layout: Option<&Layout>) -> Result<Loaded, Error> {

@@ -1,7 +1,7 @@
 //! A report in the formats of two large code hosts' comment APIs. `kd` does not post; the user's own tool does.
 
-use kd_app::review::report::{Kept, Place};
 use super::markdown;
+use kd_app::review::report::{Kept, Place};
 use kd_app::words::count;
 use kd_core::review::{Finding, Reported};
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 //! Members' text becomes plain text or code: all Markdown syntax is escaped, and what code hosts turn into links,
 //! mentions or commands without any syntax is broken up by an invisible character.
 
-use kd_app::review::report::Kept;
 use super::{chance, place, severities, source, votes};
+use kd_app::review::report::Kept;
 use kd_app::words::count;
 use kd_core::build_log::inert;
 use kd_core::clean::{clean_line, clean_text};

@@ -8,10 +8,10 @@ mod terminal;
 
 pub(crate) use terminal::{hung, terminal};
 
-use kd_app::review::report::Kept;
 use crate::args::review::Format;
 use crate::error::Error;
 use crate::face::json;
+use kd_app::review::report::Kept;
 use kd_core::review::{Chance, Reported, Severity, Source, Vote, percent};
 
 /// Renders a report for a file or a program; `all` includes what only one member found.

@@ -1,7 +1,7 @@
 //! A report as SARIF 2.1.0.
 
-use kd_app::review::report::{Kept, LeftOut};
 use super::{chance, source, votes};
+use kd_app::review::report::{Kept, LeftOut};
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::review::{Reported, Severity};
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
 //! A report on the terminal.
 
-use kd_app::review::report::Kept;
 use super::{chance, place, severities, source, votes};
 use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, wrap};
+use kd_app::review::report::Kept;
 use kd_app::words::count;
 use kd_core::build_log::inert;
 use kd_core::review::{Finding, Reported, Severity};

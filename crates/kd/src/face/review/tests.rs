@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::render::style::Styles;
-use kd_core::review::{Cluster, Dropped, Finding, Lines, MemberSum, Raw, Report, Severity};
 use kd_app::review::report::{self as kept, Place};
+use kd_core::review::{Cluster, Dropped, Finding, Lines, MemberSum, Raw, Report, Severity};
 
 /// Texts that a hostile member or diff would like to have obeyed, shown or linked.
 pub(crate) const HOSTILE: &[&str] = &[

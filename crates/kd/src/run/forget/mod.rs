@@ -5,7 +5,6 @@ mod posts;
 
 use super::agreed::agreed;
 use super::here::Here;
-use super::review;
 use crate::args::forget::Forget;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -13,12 +12,12 @@ use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::wrap;
 use elsewhere::Elsewhere;
+use kd_app::review::Reviews;
 use kd_core::{ThreadId, Timestamp};
 use kd_sql::batch::{self, BatchesFile};
 use kd_sql::forget::MarksFile;
 use kd_sql::marks;
 use kd_store::forget::{self, Busy, Found, Holder, Job, Scope};
-use kd_store::reviews::Reviews;
 use kd_store::user_dirs::project_key;
 use kd_store::{Layout, Place};
 use serde_json::{Value, json as object};
@@ -39,7 +38,7 @@ struct Looked<'j> {
 
 pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
-    let reviews = review::reviews(here).ok();
+    let reviews = kd_app::review::reviews(here).ok();
     let marks = marks::path(&here.user_dirs()).ok().map(MarksFile::new);
     let project = project_key(layout.root());
     let batches = batch::path(&here.user_dirs(), &project)

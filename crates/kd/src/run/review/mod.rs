@@ -1,17 +1,8 @@
 //! `kd review`: reads a change, lets members review it, and shows the findings; marks findings, and shows earlier
 //! reviews.
 
-mod change;
-mod condition;
-mod cost;
-mod reading;
-mod settings;
-mod sides;
 mod watching;
 
-use self::change::Change;
-use self::condition::Condition;
-use self::cost::Estimate;
 use self::watching::{Watching, hung, tell};
 use super::here::Here;
 use super::notices::notice_line;
@@ -23,101 +14,34 @@ use crate::args::review::{
 use crate::error::Error;
 use crate::exit::{Exit, Failures};
 use crate::face::json;
-use kd_app::review::report::{self, Kept};
 use crate::face::review::{document, terminal};
 use crate::render::clean;
-use jiff::Timestamp;
-use kd_app::infile;
-use kd_app::seating::REVIEW;
+use kd_app::review::report::Kept;
+use kd_app::review::{self, ChangeRequest, Condition, Estimate, reviews};
 use kd_app::words::count;
-use kd_app::{SeatRequest, outfile, secrets};
-use kd_backends::Backends;
-use kd_core::config::{Config, is_program};
-use kd_core::cost::Cost;
-use kd_core::formats::{self, Newer};
-use kd_core::prompt::PREAMBLE;
-use kd_core::review::{OpenReview, Report};
-use kd_core::seating::LOCAL;
-use kd_core::secrets::Masked;
-use kd_core::{Address, Event, Member, Op, Roster, SeatName};
-use kd_engine::{Engine, Opening};
-use kd_store::git_command::GitCommand;
-use kd_store::reviews::{self, Reviews};
-use kd_store::{Thread, log};
+use kd_app::{Kingdom, ReviewRequest, Reviewing, outfile};
+use kd_core::formats;
 use serde_json::json as object;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-
-/// Maximum bytes of a report file.
-const REPORT_BYTES_MAX: u64 = 32 << 20;
+use std::path::Path;
 
 pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
     match &args.command {
         Some(Command::Mark(args)) => mark(args, here),
         Some(Command::Marks(args)) => marks(args, here),
         Some(Command::Show(args)) => show(args, here),
-        None => review(&args, here),
+        None => run_review(&args, here),
     }
-}
-
-/// Returns the reviews of this repository: by the git folder shared by its worktrees, else by the working folder.
-pub(super) fn reviews(here: &Here) -> Result<Reviews, Error> {
-    let folder = here.folder()?;
-    let shared =
-        GitCommand::new(folder).and_then(|git| git.read(&["rev-parse", "--git-common-dir"]));
-    let repository = match shared {
-        Ok(shared) => folder.join(PathBuf::from(shared.trim_end_matches(['\n', '\r']))),
-        Err(_) => folder.to_path_buf(),
-    };
-    Ok(Reviews::of(&here.user_dirs(), &repository)?)
-}
-
-/// Returns the report of a thread, or the newest one.
-fn report(reviews: &Reviews, thread: Option<&str>) -> Result<Kept, Error> {
-    let found = reviews.report(thread)?;
-    let Some((_, value)) = found else {
-        let what = match thread {
-            Some(thread) => format!("there is no review `{}` here", clean::line(thread)),
-            None => "there are no reviews here yet".to_owned(),
-        };
-        let next = match thread {
-            Some(_) => "kd review show (without an id) shows the newest one",
-            None => "kd review",
-        };
-        return Err(Error::new("no_review", Exit::Error, what).next(next));
-    };
-    serde_json::from_value(value)
-        .map_err(|e| Error::new("store", Exit::Error, "the report cannot be read").because(e))
 }
 
 fn show(args: &Show, here: &Here) -> Result<Exit, Error> {
     let file = args.thread.as_deref().map(Path::new);
     let kept = match file.filter(|file| file.as_os_str() == "-" || outfile::is_json(file)) {
-        Some(file) => read_report(file)?,
-        None => report(&reviews(here)?, args.thread.as_deref())?,
+        Some(file) => review::read(file)?,
+        None => review::find(&reviews(here)?, args.thread.as_deref())?,
     };
     give(&kept, &args.shown, here)?;
     Ok(Exit::Done)
-}
-
-/// Reads a report written by `--format json`.
-fn read_report(file: &Path) -> Result<Kept, Error> {
-    let named = clean::line(&file.display().to_string());
-    let failed = |why: &dyn std::fmt::Display| {
-        Error::usage(format!("{named} is not the report of a review"))
-            .because(why)
-            .next("kd review --format json -o FILE.json writes one")
-    };
-    let text = infile::read_text(file, REPORT_BYTES_MAX).map_err(|e| failed(&e))?;
-    formats::REVIEWS
-        .check(formats::stated(text.as_bytes(), "version"))
-        .map_err(|newer| failed(&format!("it has {newer}")).next(Newer::HINT))?;
-    let kept: Kept = serde_json::from_str(&text).map_err(|e| failed(&e))?;
-    match kept.version {
-        report::VERSION => Ok(kept),
-        other => Err(failed(&format!("its version is {other}"))),
-    }
 }
 
 /// Prints or writes a report.
@@ -138,38 +62,11 @@ fn give(kept: &Kept, shown: &Shown, here: &Here) -> Result<(), Error> {
 
 fn mark(args: &Mark, here: &Here) -> Result<Exit, Error> {
     let reviews = reviews(here)?;
-    let kept = report(&reviews, args.thread.as_deref())?;
-    let found: Vec<_> = kept
-        .report
-        .findings
-        .iter()
-        .filter(|finding| finding.id == args.id || finding.id.starts_with(&args.id))
-        .collect();
-    let exact = found.iter().position(|finding| finding.id == args.id);
-    let finding = match (found.as_slice(), exact) {
-        (_, Some(at)) => found[at],
-        ([one], _) if !args.id.is_empty() => one,
-        (found, _) => {
-            let what = match found.len() {
-                0 => format!("the review has no finding `{}`", clean::line(&args.id)),
-                n => format!("`{}` could be {n} findings", clean::line(&args.id)),
-            };
-            return Err(Error::new("no_finding", Exit::Usage, what)
-                .next("kd review show --all lists the findings with their ids"));
-        }
-    };
     let verdict = match args.verdict {
-        Verdict::Accepted => reviews::Verdict::Accepted,
-        Verdict::Dismissed => reviews::Verdict::Dismissed,
+        Verdict::Accepted => review::Verdict::Accepted,
+        Verdict::Dismissed => review::Verdict::Dismissed,
     };
-    let old = reviews.mark(reviews::Mark {
-        id: finding.id.clone(),
-        verdict,
-        agreeing: finding.agreeing(),
-        of: kept.reviewers_of(finding),
-        thread: kept.thread.clone(),
-        at: Timestamp::now(),
-    })?;
+    let (id, old) = review::mark(&reviews, &args.id, verdict, args.thread.as_deref())?;
     let was = match old {
         Some(old) if old.verdict != verdict => format!(" (was {})", word(old.verdict)),
         _ => String::new(),
@@ -178,17 +75,17 @@ fn mark(args: &Mark, here: &Here) -> Result<Exit, Error> {
     writeln!(
         crate::out::stdout(),
         "{} is {}{was}; this repository has {}",
-        clean::line(&finding.id),
+        clean::line(&id),
         word(verdict),
         count(all, "mark")
     )?;
     Ok(Exit::Done)
 }
 
-fn word(verdict: reviews::Verdict) -> &'static str {
+fn word(verdict: review::Verdict) -> &'static str {
     match verdict {
-        reviews::Verdict::Accepted => "accepted",
-        reviews::Verdict::Dismissed => "dismissed",
+        review::Verdict::Accepted => "accepted",
+        review::Verdict::Dismissed => "dismissed",
     }
 }
 
@@ -230,76 +127,64 @@ fn marks(args: &Marks, here: &Here) -> Result<Exit, Error> {
 }
 
 /// Reads the change, asks the members, saves the report and shows it.
-fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
+fn run_review(args: &Review, here: &Here) -> Result<Exit, Error> {
     let conditions = args.fail_on.iter().map(|text| Condition::read(text));
     let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;
     match args.dry_run {
         true => has_no_report(&args.shown)?,
         false => outfile::check(args.shown.output.as_deref(), here)?,
     }
-    let env = here.env(args.quiet);
-    let mut change = Change::of(args, here)?;
-    let layout = here.find_layout()?;
-    if let Some(layout) = &layout {
-        kd_app::process::sweep(&env, layout);
-    }
-    let mut loaded = settings::load(here, layout.as_ref(), &change, args.quiet)?;
-    terms(&args.spending, args.privacy, args.offline).lay_over(&mut loaded.config);
-    let members = match args.members.is_empty() {
-        true => loaded.config.council.review_members.clone(),
-        false => args.members.clone(),
+    let request = ReviewRequest {
+        change: ChangeRequest {
+            range: args.range.clone(),
+            staged: args.staged,
+            branch: args.branch.clone(),
+            pr: args.pr.clone(),
+        },
+        members: args.members.clone(),
+        timeout_secs: args.timeout.map(|t| t.as_secs()),
+        conditions,
+        terms: terms(&args.spending, args.privacy, args.offline),
     };
-    let named = kd_app::trust::Named {
-        members: &args.members,
-        reviews: true,
-        ..kd_app::trust::Named::default()
-    };
-    kd_app::trust::check(&loaded.project, named, &env)?;
-    let seated = kd_app::seating::seat(&loaded.config, seats(args, members), None)?;
-    if seated.built_in && loaded.config.local.model.is_none() {
-        return Err(no_members());
-    }
-    // Nobody concludes a review.
-    let roster = Roster::new(seated.roster.members().to_vec(), None);
-    change
-        .notices
-        .extend(disk_notice(&change, roster.members()));
-    change
-        .notices
-        .extend(demo_notice(&loaded.config, roster.members()));
-    let mut parts = change.parts();
-    let secrets = kd_app::secrets::of(&loaded.config, args.privacy.allow_secrets, here);
-    let mut masked = Masked::default();
-    for part in &mut parts {
-        masked.add(secrets.mask_in_place(part));
-    }
-    secrets::tell(&masked, &env);
-    let reviews = reviews(here)?;
-    let opening = opening(&change, &loaded.config, &roster, parts, marks_of(&reviews)?);
-    let estimate = Estimate::of(&loaded.config, &opening);
-    // Said before any member is asked.
-    let shortage = opening.shortage();
+    let reviewing = Kingdom::review(&here.env(args.quiet), request)?;
     if args.dry_run {
-        let parts = opening.parts.len();
-        return dry_run(args, &change, parts, &roster, &estimate, shortage);
+        return dry_run(args, &reviewing);
     }
     if !args.quiet {
-        tell_before(&change, &estimate, shortage.as_deref(), &roster);
-        loaded.notices.iter().for_each(|notice| tell(notice));
+        tell_before(&reviewing);
     }
-    kd_app::ready::make_ready(&loaded.config, args.offline, &env, &roster)?;
-    let asked = Asked {
-        config: &loaded.config,
-        change: &change,
-        conditions: &conditions,
-    };
-    let (kept, end) = perform(args, here, &asked, opening, &reviews)?;
+    reviewing.make_ready()?;
+    let (kept, end) = perform(args, reviewing)?;
     give(&kept, &args.shown, here)?;
     if !args.quiet {
         closing(&kept, here);
     }
     let shows_verdict = args.shown.output.is_none() && args.shown.format == Format::Terminal;
     Ok(ended(&kept, end, shows_verdict))
+}
+
+/// Lets the members review, shows what they do, and stores the report.
+fn perform(args: &Review, reviewing: Reviewing) -> Result<(Kept, Exit), Error> {
+    let events = args.shown.format == Format::JsonlEvents;
+    let face = Watching::new(events, args.quiet, reviewing.parts());
+    let mut keeping = None;
+    let played = stage::play(Box::new(face), false, stage::UNASKED, || {
+        let (started, keeps) = reviewing.start()?;
+        keeping = Some(keeps);
+        started.session.send(started.say)?;
+        Ok(started.session)
+    })?;
+    let Some(keeping) = keeping else {
+        return Err(Error::usage(stage::UNASKED));
+    };
+    let failures = Failures::of(&played.view);
+    let outcome = played.view.outcome;
+    let kept = keeping.keep(played.view)?;
+    let end = match () {
+        () if played.stopped || played.closed => Exit::Interrupted,
+        () => watching::exit(outcome, &kept.report, failures),
+    };
+    Ok((kept, end))
 }
 
 /// Fails if options for a report are named: a dry run has none.
@@ -311,36 +196,6 @@ fn has_no_report(shown: &Shown) -> Result<(), Error> {
         Error::usage("--dry-run asks nobody, so there is no report to write")
             .next("leave out -o and --format; --format json prints the estimate as JSON"),
     )
-}
-
-/// The error if nobody is configured: in CI, a missing key or file would pass for a review without findings.
-fn no_members() -> Error {
-    Error::new(
-        "no_seat",
-        Exit::NoSeat,
-        "no members are configured, and the small built-in model cannot review code",
-    )
-    .next(
-        "`kd init` sets up agent programs, keys and Ollama; then name members with council.review_members or --members",
-    )
-}
-
-/// Returns a notice if only the small built-in model reviews, because the user named it.
-fn demo_notice(config: &Config, members: &[Member]) -> Option<String> {
-    let is_demo = |member: &Member| member.backend == LOCAL && member.model.is_none();
-    (config.local.model.is_none() && members.iter().all(is_demo)).then(|| {
-        "only the small built-in model reviews: it cannot review code, and its findings are worthless (kd init)"
-            .to_owned()
-    })
-}
-
-/// Returns the request for members.
-fn seats(args: &Review, members: Vec<String>) -> SeatRequest {
-    SeatRequest {
-        members,
-        timeout: args.timeout.map(|t| t.as_secs()),
-        ..SeatRequest::default()
-    }
 }
 
 /// Returns the exit code, and names the findings that meet a condition, unless the report on the screen does.
@@ -361,216 +216,73 @@ fn ended(kept: &Kept, end: Exit, shows_verdict: bool) -> Exit {
 }
 
 /// Tells what will be asked and at what cost, before any member is asked.
-fn tell_before(change: &Change, estimate: &Estimate, shortage: Option<&str>, roster: &Roster) {
-    tell(&change.title());
-    tell(&estimate.line());
-    shortage.iter().for_each(|notice| tell(notice));
-    change.notices.iter().for_each(|notice| tell(notice));
-    if roster.members().len() == 1 {
+fn tell_before(reviewing: &Reviewing) {
+    tell(&reviewing.title());
+    tell(&estimated(reviewing.estimate()));
+    reviewing.shortage().iter().for_each(|notice| tell(notice));
+    reviewing.notices().iter().for_each(|notice| tell(notice));
+    if reviewing.members().len() == 1 {
         tell("only one member reviews: no other checks its findings (kd review --members a,b,c)");
     }
+    let loaded = reviewing.loaded();
+    loaded.notices.iter().for_each(|notice| tell(notice));
 }
 
-/// Returns a notice if agent programs, which read the files on disk, do not find those under review there.
-fn disk_notice(change: &Change, members: &[Member]) -> Option<String> {
-    let programs = members.iter().filter(|m| is_program(&m.backend));
-    let names: Vec<&str> = programs.map(|m| m.name.as_str()).collect();
-    (change.elsewhere && !names.is_empty()).then(|| {
-        format!(
-            "agent programs read the files of your working folder, not those of {}: {}",
-            change.head,
-            names.join(", ")
-        )
-    })
-}
-
-/// Returns the inputs of a review. Files are empty: voters and quotes need them, the plan does not.
-fn opening(
-    change: &Change,
-    config: &Config,
-    roster: &Roster,
-    parts: Vec<String>,
-    marks: kd_core::review::Marks,
-) -> OpenReview {
-    let members = roster.members();
-    let price = |member: &Member| {
-        let price = Cost::of(config, member).price()?;
-        Some((member.name.clone(), price))
-    };
-    OpenReview {
-        base: change.base.clone(),
-        head: change.head.clone(),
-        title: change.title(),
-        members: members.to_vec(),
-        parts,
-        files: BTreeMap::new(),
-        preamble: match &config.council.preamble {
-            Some(preamble) => preamble.clone(),
-            None => PREAMBLE.trim().to_owned(),
-        },
-        guidance: config.prompts.review.clone(),
-        judged: true,
-        ceiling: config.limits.ceiling(),
-        prices: members.iter().filter_map(price).collect(),
-        marks,
-        seed: kd_app::council::clock_seed(),
-        messages: 0,
-        notices: change.notices.clone(),
-    }
-}
-
-/// What a review is asked with.
-struct Asked<'a> {
-    config: &'a Config,
-    change: &'a Change,
-    conditions: &'a [Condition],
-}
-
-/// Lets the members review, and saves the report.
-fn perform(
-    args: &Review,
-    here: &Here,
-    asked: &Asked<'_>,
-    mut opening: OpenReview,
-    reviews: &Reviews,
-) -> Result<(Kept, Exit), Error> {
-    let seats = opening.members.clone();
-    let names: Vec<SeatName> = seats.iter().map(|m| m.name.clone()).collect();
-    let layout = kd_app::council::new_layout(&here.env(args.quiet))?;
-    let thread = Thread::create_for(&layout, &names, REVIEW)?;
-    let (id, folder) = (thread.id().clone(), thread.path().to_owned());
-    let (title, parts) = (opening.title.clone(), opening.parts.len());
-    // Voters see this code, and quotes are looked up in it.
-    let secrets = kd_app::secrets::of(asked.config, args.privacy.allow_secrets, here);
-    opening.files = asked.change.files();
-    for text in opening.files.values_mut() {
-        secrets.mask_keeping_lines(text);
-    }
-    let (machine, opened) = kd_core::review::Review::open(opening);
-    let opening = Opening {
-        id: id.clone(),
-        machine: Box::new(machine),
-        opened,
-        seats,
-    };
-    let face = Watching::new(args.shown.format == Format::JsonlEvents, args.quiet, parts);
-    // In a tree under review, what agent programs run and obey is not trusted, even if the user trusted it before.
-    let agents = kd_backends::Options {
-        trusted: false,
-        ..here.backend_options()
-    };
-    let engine = Engine::new(Backends::new(asked.config, agents))
-        .telling(here.held_event())
-        .masking(secrets);
-    let played = stage::play(Box::new(face), false, stage::UNASKED, || {
-        let session = engine.run(thread, opening)?;
-        session.send(Op::Say {
-            body: title,
-            to: Address::All,
-        })?;
-        Ok(session)
-    })?;
-    let _ = kd_engine::agents::tidy(&layout);
-    let failures = Failures::of(&played.view);
-    let outcome = played.view.outcome;
-    let report = played.view.review.map(|report| *report);
-    let Some(report) = report.or_else(|| logged(&folder)) else {
-        return Err(
-            Error::new("no_report", Exit::Interrupted, "the review has no report").next(format!(
-                "partial answers are saved: kd council show {}",
-                id.0
-            )),
-        );
-    };
-    let end = match () {
-        () if played.stopped || played.closed => Exit::Interrupted,
-        () => watching::exit(outcome, &report, failures),
-    };
-    let kept = keeping(asked, &id.0, report);
-    let value = serde_json::to_value(&kept).map_err(io::Error::other)?;
-    if let Err(error) = reviews.keep(&id, &value) {
-        notice_line(&format!(
-            "`kd review show` will not find this review: {error}"
-        ));
-    }
-    Ok((kept, end))
-}
-
-/// Returns a report with what its formats need of the change.
-fn keeping(asked: &Asked<'_>, thread: &str, report: Report) -> Kept {
-    let change = asked.change;
-    let (added, removed) = change.diff.counts();
-    Kept {
-        version: report::VERSION,
-        thread: thread.to_owned(),
-        base_commit: change.base_commit.clone(),
-        head_commit: change.head_commit.clone(),
-        size: (change.diff.files.len(), added, removed),
-        places: change.places(),
-        left_out: change.left_out.clone(),
-        fail_on: Condition::check(asked.conditions, &report.findings),
-        report,
-    }
-}
-
-/// Returns the report in a thread's log.
-fn logged(folder: &Path) -> Option<Report> {
-    let records = log::read(&Thread::open_folder(folder).ok()?).ok()?.records;
-    records
-        .into_iter()
-        .rev()
-        .find_map(|record| match record.event {
-            Event::Reviewed { report } => Some(*report),
-            _ => None,
-        })
-}
-
-/// Returns the user's marks, by how many members agreed.
-fn marks_of(reviews: &Reviews) -> Result<kd_core::review::Marks, Error> {
-    let mut marks = kd_core::review::Marks::default();
-    for mark in reviews.marks()? {
-        let accepted = mark.verdict == reviews::Verdict::Accepted;
-        marks.add(mark.agreeing, mark.of, accepted);
-    }
-    Ok(marks)
-}
-
-fn dry_run(
-    args: &Review,
-    change: &Change,
-    parts: usize,
-    roster: &Roster,
-    estimate: &Estimate,
-    shortage: Option<String>,
-) -> Result<Exit, Error> {
-    let notices: Vec<&String> = shortage.iter().chain(&change.notices).collect();
-    let members: Vec<&str> = roster.members().iter().map(|m| m.name.as_str()).collect();
+fn dry_run(args: &Review, reviewing: &Reviewing) -> Result<Exit, Error> {
+    let shortage = reviewing.shortage();
+    let notices: Vec<&String> = shortage.iter().chain(reviewing.notices()).collect();
+    let members = reviewing.members().iter().map(|m| m.name.as_str());
+    let members: Vec<&str> = members.collect();
     let mut out = crate::out::stdout().lock();
     if args.is_json() {
         let value = object!({
-            "v": kd_core::formats::REVIEW_ESTIMATE.version,
-            "base": change.base, "head": change.head, "files": change.diff.files.len(), "parts": parts,
-            "members": members, "estimate": estimate, "notices": notices,
+            "v": formats::REVIEW_ESTIMATE.version,
+            "base": reviewing.base(), "head": reviewing.head(), "files": reviewing.files(), "parts": reviewing.parts(),
+            "members": members, "estimate": reviewing.estimate(), "notices": notices,
         });
         writeln!(out, "{}", json::text(&value, true)?)?;
         return Ok(Exit::Done);
     }
-    let mut lines = vec![change.title()];
-    lines.extend(
-        change
-            .diff
-            .summary()
-            .lines()
-            .map(|line| format!("  {line}")),
-    );
+    let mut lines = vec![reviewing.title()];
+    let summary = reviewing.summary();
+    lines.extend(summary.lines().map(|line| format!("  {line}")));
     lines.push(format!("members: {}", members.join(", ")));
-    let parts = count(parts as u64, "part");
-    lines.push(format!("{parts}: {}", estimate.line()));
+    let parts = count(reviewing.parts() as u64, "part");
+    lines.push(format!("{parts}: {}", estimated(reviewing.estimate())));
     lines.extend(notices.iter().map(|notice| format!("note: {notice}")));
     for line in lines {
         writeln!(out, "{}", hung(&line, &io::stdout()))?;
     }
     Ok(Exit::Done)
+}
+
+/// Formats the estimate.
+fn estimated(estimate: &Estimate) -> String {
+    let usd = match estimate.usd {
+        Some((low, high)) => {
+            let (low, high) = (format!("${low:.2}"), format!("${high:.2}"));
+            match low == high {
+                true => low,
+                false => format!("{low} to {high}"),
+            }
+        }
+        None => "price unknown".to_owned(),
+    };
+    let range = |low: u64, high: u64, unit: &str| match low == high {
+        true => format!("{low}{unit}"),
+        false => format!("{low}{unit} to {high}{unit}"),
+    };
+    let thousands = |n: u64| n.div_ceil(1000);
+    let calls = match estimate.calls {
+        (1, 1) => "1 request".to_owned(),
+        (low, high) => range(low, high, "") + " requests",
+    };
+    let tokens = range(
+        thousands(estimate.tokens.0),
+        thousands(estimate.tokens.1),
+        "k",
+    );
+    format!("{calls}, about {tokens} tokens, {usd}")
 }
 
 fn closing(kept: &Kept, here: &Here) {

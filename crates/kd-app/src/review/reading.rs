@@ -3,11 +3,10 @@
 //! Attributes say to git which files are text. Those of the change have no effect, and a file that any others call
 //! binary is shown nevertheless if it is text: nothing is left out without being named.
 
+use super::git::failed;
+use super::report::LeftOut;
 use super::sides::{After, NAMED_MAX, Sides, names};
-use crate::error::Error;
-use crate::exit::Exit;
-use kd_app::review::report::LeftOut;
-use crate::run::prose_review::failed;
+use crate::error::{ErrorKind, UserError};
 use kd_core::diff::{self, Diff, FileDiff, LineKind, decoded, one_line, shown_name};
 use kd_store::git_command::{self, GitCommand};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,10 +48,14 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn of(git: &GitCommand, sides: &Sides, top: Option<&Path>) -> Result<Self, Error> {
+    pub(super) fn of(
+        git: &GitCommand,
+        sides: &Sides,
+        top: Option<&Path>,
+    ) -> Result<Self, UserError> {
         let everything = EVERYTHING.map(OsString::from);
         let mut reading = Self::within(git, sides, &[], &everything)?.ok_or_else(|| {
-            Error::new("git", Exit::Error, "the change is larger than 32 MiB")
+            UserError::new(ErrorKind::Git, "the change is larger than 32 MiB")
                 .next("review it in steps: kd review FROM..TO with fewer commits")
         })?;
         reading.show_texts(git, sides, top)?;
@@ -67,7 +70,7 @@ impl Reading {
         sides: &Sides,
         how: &[&str],
         paths: &[OsString],
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Option<Self>, UserError> {
         let context = [how, &["--unified=5", "--function-context"]].concat();
         let Some(shown) = git_diff(git, sides, &context, paths)? else {
             return Ok(None);
@@ -89,7 +92,7 @@ impl Reading {
         git: &GitCommand,
         sides: &Sides,
         top: Option<&Path>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), UserError> {
         if !self.diff.files.iter().any(|file| file.binary) {
             return Ok(());
         }
@@ -185,7 +188,7 @@ fn git_diff(
     sides: &Sides,
     how: &[&str],
     paths: &[OsString],
-) -> Result<Option<Vec<u8>>, Error> {
+) -> Result<Option<Vec<u8>>, UserError> {
     let mut args: Vec<&OsStr> = vec!["diff".as_ref()];
     let always = [
         "--find-renames",
@@ -253,7 +256,7 @@ fn is_zero(text: &str) -> bool {
 }
 
 /// Returns the files of the change, by their names on both sides.
-fn entries(git: &GitCommand, sides: &Sides) -> Result<BTreeMap<Names, Entry>, Error> {
+fn entries(git: &GitCommand, sides: &Sides) -> Result<BTreeMap<Names, Entry>, UserError> {
     let list = git_diff(
         git,
         sides,
@@ -306,16 +309,16 @@ fn is_text(file: &FileDiff) -> bool {
 }
 
 /// Returns the changed files in the folder of `kd`.
-fn own_files(git: &GitCommand, sides: &Sides) -> Result<Vec<LeftOut>, Error> {
+fn own_files(git: &GitCommand, sides: &Sides) -> Result<Vec<LeftOut>, UserError> {
     let how = ["--name-only", "-z", "--no-renames"];
     let list = git_diff(git, sides, &how, &[OsString::from(":(top).kd")])?;
     let list = list.unwrap_or_default();
     Ok(names(&list).map(|name| LeftOut::own(&name)).collect())
 }
 
-pub(super) fn parse(text: &str, named: &str) -> Result<Diff, Error> {
+pub(super) fn parse(text: &str, named: &str) -> Result<Diff, UserError> {
     diff::read(text).map_err(|e| {
-        Error::usage(format!("{named} is not a readable diff"))
+        UserError::usage(format!("{named} is not a readable diff"))
             .because(e)
             .next("make it with `git diff`, `git format-patch --stdout` or `diff -u`")
     })
@@ -350,7 +353,7 @@ pub(super) fn lines(diff: &Diff) -> Lines {
 }
 
 /// Returns a notice about untracked files, which no diff shows.
-pub(super) fn unknown(git: &GitCommand) -> Result<Option<String>, Error> {
+pub(super) fn unknown(git: &GitCommand) -> Result<Option<String>, UserError> {
     let args = ["ls-files", "--others", "--exclude-standard", "-z", "--"];
     let others = git.read_whole(&[&args[..], &EVERYTHING].concat());
     let others = others.map_err(|error| failed(&error))?.unwrap_or_default();

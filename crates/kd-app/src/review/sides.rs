@@ -2,10 +2,9 @@
 //!
 //! Input: the arguments. Output: the arguments of `git diff`, or what is missing in this repository.
 
-use crate::args::review::Review;
-use crate::error::Error;
-use crate::exit::Exit;
-use crate::run::prose_review::{NO_GIT, failed, read, usual_base};
+use super::git::{NO_GIT, failed, read, usual_base};
+use super::request::ChangeRequest;
+use crate::error::{ErrorKind, UserError};
 use kd_core::diff::shown_name;
 use kd_store::git_command::GitCommand;
 use std::path::{Path, PathBuf};
@@ -35,7 +34,7 @@ pub(super) enum After {
 }
 
 impl Sides {
-    pub(super) fn of(args: &Review, git: &GitCommand) -> Result<Self, Error> {
+    pub(super) fn of(args: &ChangeRequest, git: &GitCommand) -> Result<Self, UserError> {
         if let Some(range) = &args.range {
             return Self::of_range(range, git);
         }
@@ -74,10 +73,12 @@ impl Sides {
         })
     }
 
-    fn of_range(range: &str, git: &GitCommand) -> Result<Self, Error> {
+    fn of_range(range: &str, git: &GitCommand) -> Result<Self, UserError> {
         let Some((from, to)) = range.split_once("..") else {
-            return Err(Error::usage(format!("`{range}` is not a range of commits"))
-                .next("kd review FROM..TO, or `kd review --branch BASE`"));
+            return Err(
+                UserError::usage(format!("`{range}` is not a range of commits"))
+                    .next("kd review FROM..TO, or `kd review --branch BASE`"),
+            );
         };
         let (three, to) = to.strip_prefix('.').map_or((false, to), |to| (true, to));
         let or_head = |name: &str| match name {
@@ -100,7 +101,7 @@ impl Sides {
     }
 
     /// Returns the commit or tree before the change.
-    pub(super) fn before(&self, git: &GitCommand) -> Result<String, Error> {
+    pub(super) fn before(&self, git: &GitCommand) -> Result<String, UserError> {
         match &self.base_commit {
             Some(base) => Ok(base.clone()),
             None => empty_tree(git),
@@ -108,19 +109,18 @@ impl Sides {
     }
 }
 
-fn empty_tree(git: &GitCommand) -> Result<String, Error> {
+fn empty_tree(git: &GitCommand) -> Result<String, UserError> {
     let id = read(git, &["hash-object", "-t", "tree", "/dev/null"])?;
     Ok(id.trim().to_owned())
 }
 
 /// Returns the top of the working tree.
-pub(super) fn top(git: &GitCommand) -> Result<PathBuf, Error> {
+pub(super) fn top(git: &GitCommand) -> Result<PathBuf, UserError> {
     git.top().map_err(|error| {
         let bare = git.read(&["rev-parse", "--is-bare-repository"]);
         match bare.is_ok_and(|bare| bare.trim() == "true") {
-            true => Error::new(
-                "git",
-                Exit::Error,
+            true => UserError::new(
+                ErrorKind::Git,
                 "this repository is bare: it has no files to review",
             )
             .next("git worktree add FOLDER BRANCH, then run kd review in FOLDER"),
@@ -130,7 +130,7 @@ pub(super) fn top(git: &GitCommand) -> Result<PathBuf, Error> {
 }
 
 /// Refuses an index with conflicts: git compares no content of such files.
-fn settled(git: &GitCommand) -> Result<(), Error> {
+fn settled(git: &GitCommand) -> Result<(), UserError> {
     let unmerged = git.read_whole(&["ls-files", "--unmerged", "-z"]);
     let unmerged = unmerged
         .map_err(|error| failed(&error))?
@@ -145,7 +145,7 @@ fn settled(git: &GitCommand) -> Result<(), Error> {
     let more = if named.len() > NAMED_MAX { ", …" } else { "" };
     named.truncate(NAMED_MAX);
     let what = format!("files have conflicts: {}{more}", named.join(", "));
-    Err(Error::new("git", Exit::Error, what)
+    Err(UserError::new(ErrorKind::Git, what)
         .next("resolve them and `git add` the files, or review commits: kd review FROM..TO"))
 }
 
@@ -157,7 +157,7 @@ pub(super) fn names(list: &[u8]) -> impl Iterator<Item = String> {
 }
 
 /// Resolves a name to a commit. The user's name is never taken for an option.
-pub(super) fn commit(git: &GitCommand, name: &str) -> Result<String, Error> {
+pub(super) fn commit(git: &GitCommand, name: &str) -> Result<String, UserError> {
     let peeled = format!("{name}^{{commit}}");
     let args = [
         "rev-parse",
@@ -168,10 +168,10 @@ pub(super) fn commit(git: &GitCommand, name: &str) -> Result<String, Error> {
     ];
     let found = git.read(&args).unwrap_or_default();
     match (found.trim(), name) {
-        ("", "HEAD") => Err(Error::usage("this repository has no commit yet")
+        ("", "HEAD") => Err(UserError::usage("this repository has no commit yet")
             .next("git add what is to be reviewed, then kd review --staged")),
         ("", _) => {
-            let error = Error::usage(format!("`{name}` is not a commit here"))
+            let error = UserError::usage(format!("`{name}` is not a commit here"))
                 .next("name a branch, a tag or a commit: `git log --oneline --all` lists them");
             Err(if_shallow(git, error))
         }
@@ -179,12 +179,13 @@ pub(super) fn commit(git: &GitCommand, name: &str) -> Result<String, Error> {
     }
 }
 
-fn merge_base(git: &GitCommand, base: &str, head: &str, name: &str) -> Result<String, Error> {
+fn merge_base(git: &GitCommand, base: &str, head: &str, name: &str) -> Result<String, UserError> {
     let found = git.read(&["merge-base", base, head]).unwrap_or_default();
     match found.trim() {
         "" => {
-            let error = Error::usage(format!("{name} and this branch have no commit in common"))
-                .next("name another base: kd review --branch BASE, or kd review FROM..TO");
+            let error =
+                UserError::usage(format!("{name} and this branch have no commit in common"))
+                    .next("name another base: kd review --branch BASE, or kd review FROM..TO");
             Err(if_shallow(git, error))
         }
         id => Ok(id.to_owned()),
@@ -192,7 +193,7 @@ fn merge_base(git: &GitCommand, base: &str, head: &str, name: &str) -> Result<St
 }
 
 /// Adds what to do if the history ends early.
-fn if_shallow(git: &GitCommand, error: Error) -> Error {
+fn if_shallow(git: &GitCommand, error: UserError) -> UserError {
     let shallow = git.read(&["rev-parse", "--is-shallow-repository"]);
     match shallow.is_ok_and(|shallow| shallow.trim() == "true") {
         true => error
@@ -203,7 +204,7 @@ fn if_shallow(git: &GitCommand, error: Error) -> Error {
 }
 
 /// Returns git in the folder, at the top of its working tree, and that top.
-pub(super) fn at_top(folder: &Path) -> Result<(GitCommand, PathBuf), Error> {
+pub(super) fn at_top(folder: &Path) -> Result<(GitCommand, PathBuf), UserError> {
     let git = GitCommand::new(folder).map_err(|e| failed(&e).next(NO_GIT))?;
     let top = top(&git)?;
     Ok((git.at(&top), top))

@@ -13,11 +13,13 @@ const VOTE_TOKENS: (u64, u64) = (6000, 800);
 
 /// The expected range: from no findings to many. Excludes retries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Estimate {
-    calls: (u64, u64),
-    tokens: (u64, u64),
+pub struct Estimate {
+    /// Requests.
+    pub calls: (u64, u64),
+    /// Tokens of prompts and answers.
+    pub tokens: (u64, u64),
     /// US dollars; `None` if a price is unknown.
-    usd: Option<(f64, f64)>,
+    pub usd: Option<(f64, f64)>,
 }
 
 impl Estimate {
@@ -68,30 +70,5 @@ impl Estimate {
                 high + usd(prompt.1, answer.1),
             )
         });
-    }
-
-    /// Formats the estimate.
-    pub(super) fn line(&self) -> String {
-        let usd = match self.usd {
-            Some((low, high)) => {
-                let (low, high) = (format!("${low:.2}"), format!("${high:.2}"));
-                match low == high {
-                    true => low,
-                    false => format!("{low} to {high}"),
-                }
-            }
-            None => "price unknown".to_owned(),
-        };
-        let range = |low: u64, high: u64, unit: &str| match low == high {
-            true => format!("{low}{unit}"),
-            false => format!("{low}{unit} to {high}{unit}"),
-        };
-        let thousands = |n: u64| n.div_ceil(1000);
-        let calls = match self.calls {
-            (1, 1) => "1 request".to_owned(),
-            (low, high) => range(low, high, "") + " requests",
-        };
-        let tokens = range(thousands(self.tokens.0), thousands(self.tokens.1), "k");
-        format!("{calls}, about {tokens} tokens, {usd}")
     }
 }

@@ -3,17 +3,16 @@
 //! Input: which change. Output: its diff, the lines around it, and its base. Runs no program of the repository, and
 //! uses nothing of the change as a setting.
 
+use super::git::usual_base;
 use super::reading::{Lines, Reading, defined, first_of, lines, parse, unknown, uses};
+use super::report::{LeftOut, Place};
+use super::request::ChangeRequest;
 use super::sides::{After, NAMED_MAX, Sides, at_top, commit};
-use crate::args::review::Review;
-use crate::error::Error;
-use crate::exit::Exit;
-use kd_app::review::report::{LeftOut, Place};
-use crate::run::prose_review::usual_base;
-use kd_app::Env;
-use kd_app::infile;
-use kd_app::scratch;
-use kd_app::words::count;
+use crate::env::Env;
+use crate::error::{ErrorKind, UserError};
+use crate::infile;
+use crate::scratch;
+use crate::words::count;
 use kd_core::diff::{self, Diff, FileDiff, LineKind, is_below, one_line, shown_name};
 use kd_store::git_command::GitCommand;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +72,7 @@ fn named_source(path: &Path) -> String {
 }
 
 impl Change {
-    pub(super) fn of(args: &Review, env: &Env) -> Result<Self, Error> {
+    pub(super) fn of(args: &ChangeRequest, env: &Env) -> Result<Self, UserError> {
         let folder = env.folder()?;
         let mut change = match &args.pr {
             Some(path) => Self::of_file(path, folder, env)?,
@@ -87,7 +86,7 @@ impl Change {
     }
 
     /// Returns the error for a change without files.
-    fn nothing(&self, args: &Review) -> Error {
+    fn nothing(&self, args: &ChangeRequest) -> UserError {
         let what = match &args.pr {
             _ if !self.left_out.is_empty() => {
                 let files = self.left_out.iter().map(|one| one.file.clone());
@@ -101,23 +100,23 @@ impl Change {
             _ if !self.left_out.is_empty() => {
                 "name another change: kd help review lists the ways to name one"
             }
-            Review { pr: Some(_), .. } => "pass a unified diff: git diff | kd review --pr -",
-            Review { range: Some(_), .. } => {
+            ChangeRequest { pr: Some(_), .. } => "pass a unified diff: git diff | kd review --pr -",
+            ChangeRequest { range: Some(_), .. } => {
                 "name two commits that differ: kd review FROM..TO (git log shows commits)"
             }
-            Review { staged: true, .. } => "stage what is to be reviewed: git add FILE",
+            ChangeRequest { staged: true, .. } => "stage what is to be reviewed: git add FILE",
             _ => {
                 "commit or change tracked files (git add includes new ones), or name another change: kd help review"
             }
         };
-        Error::new("no_change", Exit::Usage, what).next(next)
+        UserError::new(ErrorKind::NoChange, what).next(next)
     }
 
     /// Parses a diff. If it applies to a commit that git has, the whole files are known.
-    fn of_file(path: &Path, folder: &Path, env: &Env) -> Result<Self, Error> {
+    fn of_file(path: &Path, folder: &Path, env: &Env) -> Result<Self, UserError> {
         let named = named_source(path);
         let text = infile::read(path, FILE_BYTES_MAX)
-            .map_err(|e| Error::usage(format!("the diff {named} cannot be read")).because(e))?;
+            .map_err(|e| UserError::usage(format!("the diff {named} cannot be read")).because(e))?;
         let diff = parse(&String::from_utf8_lossy(&text), &named)?;
         let git = GitCommand::new(folder).ok();
         let top = git.as_ref().and_then(|git| git.top().ok());
@@ -182,7 +181,7 @@ impl Change {
         named: &str,
         top: Option<&Path>,
         env: &Env,
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Option<Self>, UserError> {
         // Git would decompress them, whatever size they claim.
         if diff.has_literals {
             return Ok(None);
@@ -190,7 +189,7 @@ impl Change {
         let scratch = scratch::folder("kd-review-", env)?;
         let file = scratch.path().join("diff");
         std::fs::write(&file, text)
-            .map_err(|e| Error::new("io", Exit::Error, "the diff cannot be copied").because(e))?;
+            .map_err(|e| UserError::new(ErrorKind::Io, "the diff cannot be copied").because(e))?;
         let usual = usual_base(git).ok();
         for base in std::iter::once("HEAD").chain(usual.as_deref()) {
             let Ok(id) = commit(git, base) else { continue };
@@ -219,13 +218,13 @@ impl Change {
         Ok(None)
     }
 
-    fn of_git(args: &Review, folder: &Path) -> Result<Self, Error> {
+    fn of_git(args: &ChangeRequest, folder: &Path) -> Result<Self, UserError> {
         let (git, top) = at_top(folder)?;
         let sides = Sides::of(args, &git)?;
         Self::of_sides(&git, sides, Some(&top))
     }
 
-    fn of_sides(git: &GitCommand, sides: Sides, top: Option<&Path>) -> Result<Self, Error> {
+    fn of_sides(git: &GitCommand, sides: Sides, top: Option<&Path>) -> Result<Self, UserError> {
         let git = &git.with_attributes_of(&sides.before(git)?);
         let reading = Reading::of(git, &sides, top)?;
         let uses = uses(git, &sides, &reading.diff);
@@ -549,238 +548,4 @@ fn place(file: &FileDiff) -> Option<Place> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn change(functions: usize) -> Change {
-        let mut text = String::new();
-        for file in ["one", "two"] {
-            text +=
-                &format!("--- a/src/{file}.rs\n+++ b/src/{file}.rs\n@@ -0,0 +1,{functions} @@\n");
-            for at in 0..functions {
-                text += &format!("+fn {file}_{at}() {{ /* {} */ }}\n", "x".repeat(1000));
-            }
-        }
-        let diff = diff::read(&text).expect("a diff");
-        Change {
-            base: String::new(),
-            head: String::new(),
-            base_commit: None,
-            head_commit: None,
-            lines: lines(&diff),
-            diff,
-            uses: Vec::new(),
-            notices: Vec::new(),
-            elsewhere: false,
-            left_out: Vec::new(),
-            settings_commit: None,
-            odd: BTreeSet::new(),
-            git: None,
-            top: None,
-        }
-    }
-
-    #[test]
-    fn every_part_of_a_large_change_names_the_functions_of_the_others() {
-        let parts = change(80).parts();
-        assert!(parts.len() > 1);
-        for part in &parts {
-            for file in ["one", "two"] {
-                let row = format!("src/{file}.rs (+80 -0): {file}_0, {file}_1,");
-                assert!(part.contains(&row), "{row}: {}", &part[..400]);
-            }
-            assert!(part.contains("one_7, …\n"), "{}", &part[..400]);
-        }
-        let [whole] = change(2).parts().try_into().expect("one part");
-        assert!(whole.contains("src/one.rs (+2 -0)\n"));
-    }
-
-    #[test]
-    #[allow(clippy::disallowed_methods, reason = "a test of time")]
-    fn large_changes_are_read_in_time() {
-        let before = std::time::Instant::now();
-        let functions: String = (0..80_000)
-            .map(|at| format!("+fn f{at:06}() {{}}\n"))
-            .collect();
-        let one = format!("--- a/x\n+++ b/x\n@@ -0,0 +1,80000 @@\n{functions}");
-        let mut change = change(1);
-        change.diff = diff::read(&one).expect("a diff");
-        assert!(change.parts().len() > 1);
-        let binary =
-            |at: u32| format!("diff --git a/{at} b/{at}\nBinary files a/{at} and b/{at} differ\n");
-        let mut reading = Reading {
-            diff: diff::read(&(0..80_000).map(binary).collect::<String>()).expect("a diff"),
-            lines: Lines::new(),
-            is_whole: true,
-            left_out: Vec::new(),
-        };
-        reading.leave_out_unshown();
-        reading.leave_out_unshown();
-        assert_eq!(reading.left_out.len(), 80_000);
-        // Squares take minutes.
-        assert!(before.elapsed().as_secs() < 25, "{:?}", before.elapsed());
-    }
-
-    /// Line numbers of files, and the files in which findings can be checked.
-    type Numbers = (&'static [(&'static str, u32)], &'static [&'static str]);
-
-    const NUMBERS: &[Numbers] = &[
-        (&[("a", 10), ("b", 900_000)], &["a", "b"]),
-        (&[("a", 1_000_001), ("b", u32::MAX), ("c", 7)], &["c"]),
-        (
-            &[
-                ("a", 999_999),
-                ("b", 999_999),
-                ("c", 999_999),
-                ("d", 999_999),
-                ("e", 999_999),
-                ("z", 200),
-            ],
-            &["a", "b", "c", "z"],
-        ),
-        (
-            &[
-                ("a", 1_000_000),
-                ("b", 1_000_000),
-                ("c", 1_000_000),
-                ("d", 1_000_000),
-                ("e", 1_000_000),
-                ("y", 90_000),
-                ("z", 200),
-            ],
-            &["a", "b", "c", "y", "z"],
-        ),
-    ];
-
-    #[test]
-    fn a_file_with_unknown_lines_takes_no_room_of_others() {
-        for (files, known) in NUMBERS {
-            let hunk = |(file, line): &(&str, u32)| {
-                format!("--- a/{file}\n+++ b/{file}\n@@ -{line} +{line} @@\n-a\n+b\n")
-            };
-            let text: String = files.iter().map(hunk).collect();
-            let mut change = change(1);
-            change.diff = diff::read(&text).expect("a diff");
-            change.lines = lines(&change.diff);
-            let found: Vec<String> = change.files().into_keys().collect();
-            assert_eq!(found, *known, "{files:?}");
-        }
-    }
-
-    #[test]
-    fn a_series_that_does_not_apply_keeps_the_lines_of_every_commit() {
-        let hunk = |path: &str, hunk: &str| format!("--- a/{path}\n+++ b/{path}\n{hunk}");
-        let text = [
-            hunk("x", "@@ -1,2 +1,3 @@\n a\n+bug\n c\n"),
-            hunk("x", "@@ -9,2 +10,2 @@\n-y\n+z\n w\n"),
-            "diff --git a/l b/l\ndeleted file mode 100644\n--- a/l\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-old\n-file\n"
-                .to_owned(),
-            "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+target\n".to_owned(),
-        ];
-        let found = lines(&diff::read(&text.concat()).expect("a diff"));
-        let numbered = |path: &str| -> Vec<(u32, &str)> {
-            let known = found[path].iter();
-            known
-                .map(|(number, line)| (*number, line.as_str()))
-                .collect()
-        };
-        assert_eq!(
-            numbered("x"),
-            [(1, "a"), (2, "bug"), (3, "c"), (10, "z"), (11, "w")]
-        );
-        assert_eq!(numbered("l"), [(1, "target")]);
-    }
-
-    /// A diff's hunk, and the lines that a code host accepts: new numbers with old ones, `None` for added lines.
-    type Row = (&'static str, &'static [(u32, Option<u32>)]);
-
-    const HUNKS: &[Row] = &[
-        (
-            "@@ -1,9 +1,10 @@\n a\n b\n c\n d\n e\n+x\n f\n g\n h\n i\n",
-            &[
-                (3, Some(3)),
-                (4, Some(4)),
-                (5, Some(5)),
-                (6, None),
-                (7, Some(6)),
-                (8, Some(7)),
-                (9, Some(8)),
-            ],
-        ),
-        // A removed line is a change too.
-        (
-            "@@ -10,9 +10,8 @@\n a\n b\n c\n d\n-x\n e\n f\n g\n h\n",
-            &[
-                (11, Some(11)),
-                (12, Some(12)),
-                (13, Some(13)),
-                (14, Some(15)),
-                (15, Some(16)),
-                (16, Some(17)),
-            ],
-        ),
-        // Six lines between two changes are in one hunk; of seven, the middle one is not shown.
-        (
-            "@@ -1,6 +1,8 @@\n+x\n a\n b\n c\n d\n e\n f\n+y\n",
-            &[
-                (1, None),
-                (2, Some(1)),
-                (3, Some(2)),
-                (4, Some(3)),
-                (5, Some(4)),
-                (6, Some(5)),
-                (7, Some(6)),
-                (8, None),
-            ],
-        ),
-        (
-            "@@ -1,7 +1,9 @@\n+x\n a\n b\n c\n d\n e\n f\n g\n+y\n",
-            &[
-                (1, None),
-                (2, Some(1)),
-                (3, Some(2)),
-                (4, Some(3)),
-                (6, Some(5)),
-                (7, Some(6)),
-                (8, Some(7)),
-                (9, None),
-            ],
-        ),
-        // Numbers at their end.
-        (
-            "@@ -4294967290,9 +4294967290,10 @@\n a\n b\n c\n d\n+x\n e\n f\n g\n h\n i\n",
-            &[
-                (4_294_967_291, Some(4_294_967_291)),
-                (4_294_967_292, Some(4_294_967_292)),
-                (4_294_967_293, Some(4_294_967_293)),
-                (4_294_967_294, None),
-                (4_294_967_295, Some(4_294_967_294)),
-            ],
-        ),
-        (
-            "@@ -4294967290,4 +1,5 @@\n+x\n a\n b\n c\n d\n",
-            &[
-                (1, None),
-                (2, Some(4_294_967_290)),
-                (3, Some(4_294_967_291)),
-                (4, Some(4_294_967_292)),
-            ],
-        ),
-    ];
-
-    #[test]
-    fn comments_are_possible_where_code_hosts_show_lines() {
-        for (hunk, wanted) in HUNKS {
-            let diff = diff::read(&format!("--- a/x\n+++ b/x\n{hunk}")).expect("a diff");
-            let place = place(&diff.files[0]).expect("a place");
-            let rows = place
-                .rows
-                .iter()
-                .flat_map(|(first, last, _)| *first..=*last);
-            let found: Vec<_> = rows
-                .map(|line| (line, place.find(line).expect("a line of the diff")))
-                .collect();
-            assert_eq!(found, *wanted, "{hunk}");
-        }
-    }
-}
+mod tests;

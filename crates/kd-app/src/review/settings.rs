@@ -3,24 +3,22 @@
 //! is a submodule or a link.
 
 use super::change::Change;
-use crate::error::Error;
-use crate::run::here::Here;
-use crate::run::notices::notice_line;
-use crate::run::trust;
+use crate::env::Env;
+use crate::error::UserError;
+use crate::trust;
 use kd_store::Layout;
 use kd_store::config::{Loaded, ProjectFile, load_with};
 use kd_store::git;
 use kd_store::git_command::GitCommand;
 use std::path::{Path, PathBuf};
 
-/// Loads the settings. `quiet` omits purely informational notes.
+/// Loads the settings, and tells which are not those of the change.
 pub(super) fn load(
-    here: &Here,
+    env: &Env,
     layout: Option<&Layout>,
     change: &Change,
-    quiet: bool,
-) -> Result<Loaded, Error> {
-    let mut paths = here.config_paths(layout);
+) -> Result<Loaded, UserError> {
+    let mut paths = env.config_paths(layout);
     // Personas are only used by forums.
     paths.personas = None;
     let mut notices = Vec::new();
@@ -46,12 +44,10 @@ pub(super) fn load(
         Base::Text(text) => ProjectFile::Text(text),
         Base::Missing => ProjectFile::Missing,
     };
-    let mut loaded = load_with(&paths, project, here.vars(), &[])?;
-    here.fill_in(&mut loaded.config);
-    trust::hold(here, &loaded);
-    if !quiet {
-        notices.iter().for_each(|notice| notice_line(notice));
-    }
+    let mut loaded = load_with(&paths, project, env.vars(), &[])?;
+    env.fill_in(&mut loaded.config);
+    trust::tell_held(&loaded.project, env);
+    notices.iter().for_each(|notice| env.note(notice));
     Ok(loaded)
 }
 
@@ -68,7 +64,7 @@ enum Base {
 impl Base {
     fn differs(&self, file: Option<&Path>) -> bool {
         let now = || {
-            let bytes = kd_app::infile::read(file?, kd_app::infile::PLAN_BYTES_MAX).ok()?;
+            let bytes = crate::infile::read(file?, crate::infile::PLAN_BYTES_MAX).ok()?;
             String::from_utf8(bytes).ok()
         };
         match self {
