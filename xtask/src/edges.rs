@@ -16,7 +16,6 @@ pub const DOORS: &[(&str, &[&str])] = &[
             "kd-app",
             "kd-tui",
             "kd-server",
-            "kd-engine",
             "kd-backends",
             "kd-store",
             "kd-page",

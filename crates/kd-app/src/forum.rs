@@ -1,12 +1,21 @@
 //! The forum of a folder: where it is, and opening it.
 
 pub mod foreign;
+pub mod personas;
+mod remote;
+mod run;
 pub mod servers;
+mod site;
+mod token;
+
+pub use run::{Clock, RunRequest, wishes};
+pub use site::{Site, SiteRequest};
 
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use kd_core::config::Config;
-use kd_engine::forum::RunError;
+use kd_core::config::forum::BadSetting;
+pub use kd_engine::forum::{Forum, RunError, Stop, kept_as};
 pub use kd_sql::forum::{ForumError, ForumStore, Place};
 use kd_store::Layout;
 
@@ -40,13 +49,18 @@ impl From<RunError> for UserError {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Store(error) => error.into(),
-            RunError::Setting(error) => UserError::usage(error.to_string())
-                .next("`kd config show forum` lists the settings"),
+            RunError::Setting(error) => error.into(),
             RunError::NotLeading => UserError::new(ErrorKind::Forum, error.to_string()),
             RunError::Runtime(why) => {
                 UserError::new(ErrorKind::Io, "cannot start an OS thread").because(why)
             }
         }
+    }
+}
+
+impl From<BadSetting> for UserError {
+    fn from(error: BadSetting) -> Self {
+        UserError::usage(error.to_string()).next("`kd config show forum` lists the settings")
     }
 }
 

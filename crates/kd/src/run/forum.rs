@@ -9,23 +9,16 @@ mod lines;
 mod motions;
 mod order;
 mod talk;
-mod token;
 mod tui;
 mod visit;
 
 use super::here::Here;
-use super::notices::notice_line;
 use super::trust;
 use crate::args::forum::{Agent, Forum, KeepSecrets, Where};
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_app::forum::ForumStore;
-use kd_app::trust::Project;
-use kd_core::config::Config;
-use kd_core::config::forum::Settings;
-use kd_forum::MAIN;
+use kd_app::forum::{Site, SiteRequest};
 use kd_forum::order::Order;
-use std::path::PathBuf;
 
 pub(super) fn run(args: &Forum, here: &Here) -> Result<Exit, Error> {
     match args {
@@ -89,61 +82,21 @@ impl Forum {
     }
 }
 
-/// A forum with an open store.
-struct Site {
-    forum: String,
-    store: ForumStore,
-    config: Config,
-    agents: PathBuf,
-    logs: PathBuf,
-    /// The project's settings held back; empty if the user named the folder of the personas.
-    project: Project,
+/// Opens the store given by flags; without flags, the configured store. Creates it if it is missing.
+fn open(place: &Where, here: &Here) -> Result<Site, Error> {
+    let layout = here.make_layout()?.layout;
+    let loaded = trust::settings(here, Some(&layout))?;
+    let place = SiteRequest {
+        forum: place.forum.clone(),
+        store: place.store.clone(),
+        agents: place.agents_dir.clone(),
+    };
+    Ok(Site::open(&place, &layout, loaded, here)?)
 }
 
-impl Site {
-    /// Opens the store given by flags; without flags, the configured store. Creates it if it is missing.
-    fn open(place: &Where, here: &Here) -> Result<Self, Error> {
-        let layout = here.make_layout()?.layout;
-        let loaded = trust::settings(here, Some(&layout))?;
-        let config = loaded.config;
-        let at = kd_app::forum::place(place.store.as_deref(), &config, &layout, here)?;
-        let agents = match &place.agents_dir {
-            Some(folder) => here.folder()?.join(folder),
-            None => layout.forum_agents_folder(),
-        };
-        let mut store = kd_app::forum::open(&at, here)?;
-        store.set_secrets(kd_app::secrets::of(&config, false, here));
-        let forum = place.forum.clone().unwrap_or_else(|| MAIN.to_owned());
-        let held = store.held_back(&forum, &config.forum.settings)?;
-        if let Some(line) = kd_app::forum::foreign::held_line(&held) {
-            notice_line(&line);
-        }
-        Ok(Self {
-            forum,
-            store,
-            config,
-            agents,
-            logs: layout.forum_logs_folder(),
-            project: match &place.agents_dir {
-                Some(_) => Project::default(),
-                None => loaded.project,
-            },
-        })
-    }
-
-    /// Opens the store to write a text, whose secrets are masked unless the user allows them.
-    fn open_to_write(place: &Where, secrets: &KeepSecrets, here: &Here) -> Result<Self, Error> {
-        let mut site = Self::open(place, here)?;
-        let allow = secrets.allow_secrets;
-        site.store
-            .set_secrets(kd_app::secrets::of(&site.config, allow, here));
-        Ok(site)
-    }
-
-    /// Returns the settings in force, without this run's flags.
-    fn settings(&mut self) -> Result<Settings, Error> {
-        Ok(self
-            .store
-            .settings(&self.forum, &self.config.forum.settings)?)
-    }
+/// Opens the store to write a text, whose secrets are masked unless the user allows them.
+fn open_to_write(place: &Where, secrets: &KeepSecrets, here: &Here) -> Result<Site, Error> {
+    let mut site = open(place, here)?;
+    site.mask(secrets.allow_secrets, here);
+    Ok(site)
 }

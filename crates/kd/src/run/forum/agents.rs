@@ -1,86 +1,18 @@
-//! Personas: loads them from their folder, lists and adds them.
+//! Personas: lists and adds them.
 
 use super::super::here::Here;
 use super::super::notices::notice_line;
-use super::Site;
+use super::open;
 use crate::args::forum::{Agents, NewAgent, Where};
 use crate::error::Error;
-use crate::exit::Exit;
-use crate::render::clean;
-use kd_app::forum::servers;
-use kd_core::config::{BACKENDS, Config, KeyPath};
+use kd_app::forum::{personas, servers};
 use kd_core::ids::SeatName;
 use kd_core::persona::Persona;
-use kd_store::beneath::{self, Folder};
-use kd_store::bounds;
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::Path;
-
-/// Loads all personas of a folder, by name. For the project's folder, uses the texts that were checked for consent.
-/// Reports all mistakes of all files at once.
-pub(super) fn load(
-    folder: &Path,
-    judged: Option<&BTreeMap<OsString, String>>,
-) -> Result<Vec<Persona>, Error> {
-    let items = match Folder::find(folder)? {
-        Some(folder) => folder.items()?,
-        None => Vec::new(),
-    };
-    let mut files: Vec<_> = items.iter().map(|item| folder.join(&item.name)).collect();
-    files.retain(|path| path.extension().is_some_and(|e| e == "yaml" || e == "yml"));
-    files.sort();
-    let mut personas: Vec<Persona> = Vec::new();
-    let mut wrong = Vec::new();
-    for file in files {
-        let known = judged.map(|texts| texts.get(file.file_name().unwrap_or_default()));
-        let text = match known {
-            Some(Some(text)) => text.clone(),
-            unjudged => match beneath::read_text(&file, bounds::PERSONA)? {
-                Some(_) if unjudged.is_some() => {
-                    wrong.push(format!("{}: it changed just now", file.display()));
-                    continue;
-                }
-                Some(text) => text,
-                None => continue,
-            },
-        };
-        match Persona::parse(&text) {
-            Ok(persona) => match personas.iter().any(|p| p.name == persona.name) {
-                true => wrong.push(format!(
-                    "{}: `{}` is in another file too",
-                    file.display(),
-                    persona.name
-                )),
-                false => personas.push(persona),
-            },
-            Err(bad) if bad.line > 0 => {
-                wrong.push(format!("{}:{}: {}", file.display(), bad.line, bad.why))
-            }
-            Err(bad) => wrong.push(format!("{}: {bad}", file.display())),
-        }
-    }
-    if !wrong.is_empty() {
-        let what = match wrong.as_slice() {
-            [one] => one.clone(),
-            many => format!("{} mistakes in personas", many.len()),
-        };
-        let error = Error::new("persona", Exit::Usage, what)
-            .next("fix the file; `kd forum agent new` writes a valid one");
-        return Err(if wrong.len() > 1 {
-            error.because(wrong.join("\n"))
-        } else {
-            error
-        });
-    }
-    personas.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(personas)
-}
 
 pub(super) fn list(args: &Agents, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
-    let personas = load(&site.agents, site.project.judged_personas.as_ref())?;
+    let mut site = open(&args.place, here)?;
+    let personas = personas::load(&site.agents, site.project.judged_personas.as_ref())?;
     let mut out = crate::out::stdout().lock();
     let settings = site.settings()?;
     let mut rows = Vec::new();
@@ -124,7 +56,7 @@ pub(super) fn list(args: &Agents, here: &Here) -> Result<(), Error> {
         )?;
     }
     for persona in &personas {
-        if let Err(why) = check_backend(&persona.backend, &site.config) {
+        if let Err(why) = personas::check_backend(&persona.backend, &site.config) {
             let name = persona.name.as_str();
             notice_line(&format!("{name} cannot take turns: {}", why.what));
         }
@@ -144,14 +76,7 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
         None => ask("Name", "")?,
     };
     let name = SeatName::new(name).map_err(|e| Error::usage(e.to_string()))?;
-    let file = folder.join(format!("{name}.yaml"));
-    let taken = || {
-        Error::usage(format!("{} already exists", file.display()))
-            .next("choose another name, or edit the file")
-    };
-    if file.symlink_metadata().is_ok() {
-        return Err(taken());
-    }
+    personas::is_free(&folder, &name)?;
     let layout = here.find_layout()?;
     let loaded = here.settings(layout.as_ref())?;
     let backend = match &args.backend {
@@ -161,7 +86,7 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
             "local",
         )?,
     };
-    check_backend(&backend, &loaded.config)?;
+    personas::check_backend(&backend, &loaded.config)?;
     let model = match (&args.model, backend.as_str()) {
         (Some(model), _) => Some(model.clone()),
         (None, "local") => None,
@@ -173,36 +98,14 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
         None => ask("Who is it, in a sentence", &format!("You are {name}."))?,
     };
     let text = Persona::template(name.as_str(), &backend, model.as_deref(), &prompt);
-    Persona::parse(&text).map_err(|e| Error::usage(e.to_string()))?;
     let before = loaded.project;
-    if !beneath::create(&file, text.as_bytes())? {
-        return Err(taken());
-    }
+    let file = personas::create(&folder, &name, &text)?;
     writeln!(crate::out::stdout(), "{}", file.display())?;
-    let path = KeyPath::new([
-        "forum".to_owned(),
-        "agents".to_owned(),
-        format!("{name}.yaml"),
-    ]);
     let after = here.settings(layout.as_ref())?.project;
-    if !after.allow_change(&before, |at, _| at.is_within(&path))? {
+    if !personas::allow(&name, &before, &after)? {
         writeln!(crate::out::stderr(), "{}", kd_app::trust::held_line(&after))?;
     }
     Ok(())
-}
-
-/// Rejects a backend that is neither built in nor configured.
-fn check_backend(backend: &str, config: &Config) -> Result<(), Error> {
-    if BACKENDS.contains(&backend) || config.providers.contains_key(backend) {
-        return Ok(());
-    }
-    let own = config.providers.keys().map(String::as_str);
-    let known: Vec<&str> = BACKENDS.iter().copied().chain(own).collect();
-    Err(Error::usage(format!(
-        "`{}` is neither a backend nor a provider",
-        clean::line(backend)
-    ))
-    .next(format!("--backend NAME, one of: {}", known.join(", "))))
 }
 
 fn folder(place: &Where, here: &Here) -> Result<std::path::PathBuf, Error> {
@@ -236,38 +139,4 @@ fn ask(what: &str, usual: &str) -> Result<String, Error> {
     } else {
         line.to_owned()
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn persona(name: &str, backend: &str) -> String {
-        format!("name: {name}\nbackend: {backend}\nsystem_prompt: You are {name}.\n")
-    }
-
-    #[test]
-    fn a_persona_is_used_as_it_was_judged() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let folder = dir.path().join(".kd/forum/agents");
-        std::fs::create_dir_all(&folder).expect("made");
-        let write = |name: &str, backend: &str| {
-            let file = folder.join(format!("{name}.yaml"));
-            std::fs::write(file, persona(name, backend)).expect("written");
-        };
-        // The file has changed since.
-        write("ada", "codex");
-        let judged = BTreeMap::from([(OsString::from("ada.yaml"), persona("ada", "local"))]);
-        let loaded = load(&folder, Some(&judged)).expect("personas");
-        assert_eq!(loaded[0].backend, "local");
-        assert_eq!(load(&folder, None).expect("personas")[0].backend, "codex");
-        // A file not checked for consent.
-        write("eve", "codex");
-        let error = load(&folder, Some(&judged)).expect_err("a new file");
-        assert!(
-            error.what.contains("eve.yaml: it changed"),
-            "{}",
-            error.what
-        );
-    }
 }

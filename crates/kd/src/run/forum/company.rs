@@ -1,7 +1,7 @@
 //! Shows users the texts that agents write besides posts: notes, profiles, and a forum's charter and rules.
 
 use super::super::here::Here;
-use super::{Site, order, talk};
+use super::{open, open_to_write, order, talk};
 use crate::args::forum::{Charter, List, Notes, Profile, RulesOf};
 use crate::error::Error;
 use crate::render::clean;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 pub(super) fn notes(args: &Notes, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     if args.clear {
         let now = jiff::Timestamp::now();
         site.store
@@ -26,13 +26,13 @@ pub(super) fn notes(args: &Notes, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn profile(args: &Profile, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let profile = site.store.profile(&site.forum, &args.name)?;
     show(&profile, &format!("{} has written no profile", args.name))
 }
 
 pub(super) fn charter(args: &Charter, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
+    let mut site = open_to_write(&args.place, &args.secrets, here)?;
     if let Some(text) = &args.text {
         let keep = Some(&args.secrets);
         let text = talk::masked(&site, &talk::body(text)?, keep, here)?;
@@ -48,7 +48,7 @@ pub(super) fn charter(args: &Charter, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
+    let mut site = open_to_write(&args.place, &args.secrets, here)?;
     if let (Some(key), Some(value)) = (&args.key, &args.value) {
         let order =
             Order::rule(key, value).map_err(|why| Error::usage(why).next("kd forum rules"))?;
@@ -80,7 +80,7 @@ pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn list(args: &List, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let mut out = crate::out::stdout().lock();
     for (forum, threads) in site.store.forums()? {
         let rules = site.store.rules(&forum)?;

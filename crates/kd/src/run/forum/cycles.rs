@@ -2,26 +2,18 @@
 
 use super::super::here::Here;
 use super::super::notices::notice_line;
-use super::visit::Remote;
-use super::{Site, agents, fairness};
+use super::{fairness, open};
 use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
 use crate::error::Error;
 use crate::exit::Exit;
 use jiff::tz::TimeZone;
-use kd_app::forum::servers;
-use kd_backends::Backends;
-use kd_core::Member;
-use kd_core::config::forum::{PARAMETERS, Settings};
-use kd_core::persona::Persona;
-use kd_core::request::ToolServer;
-use kd_core::seating::LOCAL;
-use kd_engine::forum::{Forum, Plan, RunError, Stop};
+use kd_app::forum::{Clock, Forum, RunError, RunRequest, Stop};
+use kd_app::{ErrorKind, UserError};
+use kd_core::config::forum::Settings;
 use kd_forum::fairness::{Judge, Look};
-use kd_forum::logline::{LogEvent, LogLine};
+use kd_forum::logline::LogLine;
 use kd_forum::study::{Study, study};
-use kd_forum::tools::TOOLS;
 use kd_forum::words::Outcome;
-use kd_sql::forum::{Place, RunnerLog};
 use std::io::{self, Write};
 use tokio::sync::watch;
 
@@ -81,30 +73,8 @@ pub(super) fn one_agent(args: &RunAgent, here: &Here) -> Result<Exit, Error> {
     })
 }
 
-/// The clock of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Clock {
-    Real,
-    /// Nothing waits, and the record shows the virtual times.
-    Virtual,
-    /// All agents, one after another: delays and skips only where the user sets them.
-    Once,
-}
-
-/// Returns the settings given for this run: the seed's variables, overridden by flags.
-fn wishes(
-    args: &Running,
-    own: &[(&str, &str)],
-    here: &Here,
-) -> Result<Vec<(String, String)>, Error> {
-    let mut all: Vec<(String, String)> = Vec::new();
-    for parameter in PARAMETERS {
-        let value = parameter
-            .variable
-            .and_then(|variable| here.var(variable))
-            .filter(|v| !v.is_empty());
-        all.extend(value.map(|value| (parameter.key.to_owned(), value)));
-    }
+/// Returns the settings given by flags, the later ones in front of the earlier ones.
+fn given(args: &Running, own: &[(&str, &str)]) -> Result<Vec<(String, String)>, Error> {
     let flags = [
         ("scheduler", &args.scheduler),
         ("skip_probability", &args.skip_prob),
@@ -112,70 +82,18 @@ fn wishes(
         ("delay_secs_max", &args.max_delay),
         ("max_tool_calls", &args.max_tool_calls),
     ];
-    let given = flags
+    let flags = flags
         .into_iter()
         .filter_map(|(key, value)| Some((key, value.as_deref()?)));
-    let mut set: Vec<(&str, &str)> = given.chain(own.iter().copied()).collect();
+    let mut set: Vec<(&str, &str)> = flags.chain(own.iter().copied()).collect();
     for pair in &args.set {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
             Error::usage(format!("`--set {pair}` names no value")).next("--set skips_max=2")
         })?;
         set.push((key.trim(), value.trim()));
     }
-    for (key, value) in set {
-        all.retain(|(known, _)| known != key);
-        all.push((key.to_owned(), value.to_owned()));
-    }
-    Ok(all)
-}
-
-/// Returns the chosen personas, and the names of all that belong to the forum.
-fn chosen(
-    args: &Running,
-    site: &Site,
-    remote: Option<&str>,
-) -> Result<(Vec<Persona>, Vec<String>), Error> {
-    let (forum, folder) = (&site.forum, &site.agents);
-    let mut personas = agents::load(folder, site.project.judged_personas.as_ref())?;
-    for name in &args.agents {
-        if !personas.iter().any(|p| p.name.as_str() == name) {
-            let known: Vec<&str> = personas.iter().map(|p| p.name.as_str()).collect();
-            return Err(Error::new(
-                "unknown_member",
-                Exit::Usage,
-                format!("there is no agent `{name}`"),
-            )
-            .next(match known.as_slice() {
-                [] => "kd forum agent new".to_owned(),
-                known => format!("agents are: {}", known.join(", ")),
-            }));
-        }
-    }
-    personas.retain(|p| match remote {
-        // An agent whose file names no forum is not sent to strangers.
-        Some(remote) => !args.agents.is_empty() || p.forums.iter().any(|name| name == remote),
-        None => p.forums.is_empty() || p.forums.contains(forum),
-    });
-    let is_held = |p: &&Persona| site.project.personas.contains(p.name.as_str());
-    let residents = personas.iter().filter(|p| !is_held(p));
-    let residents = residents.map(|p| p.name.to_string()).collect();
-    personas.retain(|p| {
-        let asked =
-            args.agents.is_empty() || args.agents.iter().any(|name| name == p.name.as_str());
-        let grouped = args
-            .group
-            .as_ref()
-            .is_none_or(|group| p.groups.contains(group));
-        asked && grouped
-    });
-    if personas.is_empty() {
-        return Err(
-            Error::new("no_seat", Exit::NoSeat, "no agent takes part here")
-                .because(format!("looked for personas in {}", folder.display()))
-                .next("kd forum agent new ada --backend local --prompt \"You love bees.\""),
-        );
-    }
-    Ok((personas, residents))
+    let owned = set.into_iter();
+    Ok(owned.map(|(k, v)| (k.to_owned(), v.to_owned())).collect())
 }
 
 fn with_forum(
@@ -197,141 +115,37 @@ pub(super) fn with_plan(
     remote: Option<&str>,
     act: impl FnOnce(&mut Forum<'_>, &[String]) -> Result<Exit, RunError>,
 ) -> Result<Exit, Error> {
-    let mut site = Site::open(&args.place, here)?;
-    let mut wishes = wishes(args, own, here)?;
-    let named = wishes
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()));
-    let mut settings = site.settings()?;
-    settings.set_all(named).map_err(RunError::from)?;
-    let (mut personas, residents) = chosen(args, &site, remote)?;
-    kd_app::trust::check_personas(&site.project, &args.agents, &mut personas)?;
-    let is_named = |start: &str| wishes.iter().any(|(key, _)| key.starts_with(start));
-    let waits = clock != Clock::Once || is_named("delay_secs_");
-    let skips = clock != Clock::Once || is_named("skip_probability");
-    // Agents read the rules that apply to them.
-    let unnamed = [
-        ("delay_secs_min", waits),
-        ("delay_secs_max", waits),
-        ("skip_probability", skips),
-    ];
-    let zero = unnamed.iter().filter(|(_, is_kept)| !is_kept);
-    wishes.extend(zero.map(|(key, _)| ((*key).to_owned(), "0".to_owned())));
-    let local = personas.iter().filter(|p| p.backend == LOCAL);
-    let wanted = local.map(|p| p.model.as_deref());
-    kd_app::ready::fetch_missing(&site.config, false, &here.env(args.jsonl), wanted)?;
-    // A visiting agent works in an empty folder: it needs no files.
-    let folder = servers::folder(here)?;
-    let backends = Backends::new(&site.config, here.backend_options()).in_folder(folder.clone());
-    let (stopper, stop) = watch::channel(Stop::No);
-    listen(stopper)?;
-    let jsonl = args.jsonl;
-    let zone = TimeZone::system();
-    let mut file = Some(RunnerLog::new(&site.logs, &site.forum, zone.clone()));
-    let mut say = move |line: &LogLine| {
+    let mut site = open(&args.place, here)?;
+    let request = RunRequest {
+        agents: args.agents.clone(),
+        group: args.group.clone(),
+        settings: given(args, own)?,
+        seed: args.seed,
+        clock,
+        remote: remote.map(str::to_owned),
+        store: args.place.store.clone(),
+        program: std::env::current_exe().ok(),
+        // Other output formats report it on stderr.
+        logs_held_back: args.jsonl,
+    };
+    let (jsonl, zone) = (args.jsonl, TimeZone::system());
+    let say = move |line: &LogLine| {
         let text = match jsonl {
             true => serde_json::to_string(line).unwrap_or_default(),
             false => line.text(&zone),
         };
-        // The store has the log, too: without the file, the forum continues.
-        if let Some(Err(why)) = file.as_ref().map(|file| file.write(line)) {
-            file = None;
-            notice_line(&format!("the log file is not written: {why}"));
-        }
         // A closed output does not stop the forum: its log is kept.
         let mut out = crate::out::stdout();
         let _ = writeln!(out, "{text}").and_then(|()| out.flush());
     };
-    // Other output formats report it on stderr.
-    if jsonl && site.project.holds_back() {
-        let names = site.project.held.iter();
-        say(&LogLine {
-            at: jiff::Timestamp::now(),
-            forum: site.forum.clone(),
-            event: LogEvent::HeldBack {
-                settings: names.map(|setting| setting.path.to_string()).collect(),
-                agents: site.project.personas.iter().cloned().collect(),
-            },
-        });
-    }
-    let calls_by_server = |persona: &Persona| {
-        let member = Member::new(persona.name.clone(), &persona.backend);
-        backends.is_agent(&member) && !matches!(persona.tools.as_deref(), Some("json" | "native"))
-    };
-    let has_programs = personas.iter().any(calls_by_server);
-    let remote = remote.map(|name| Remote::find(name, &site, has_programs, here));
-    let remote = remote.transpose()?;
-    let server = server(args, &site, here);
-    let server = match &remote {
-        Some(remote) => server.and_then(|server| remote.serve(server)),
-        None => server,
-    };
-    // The socket that passes the token is removed after the visits.
-    let (remote, _token) = match remote.map(Remote::split) {
-        Some((forum, token)) => (Some(forum), token),
-        None => (None, None),
-    };
-    // Strangers write in a remote forum, so data from the user's servers must not reach it.
-    let (granted, _files) = match &remote {
-        Some(_) => Default::default(),
-        None => servers::grant(&site.config, &personas, here)?,
-    };
-    let names: Vec<String> = personas.iter().map(|p| p.name.to_string()).collect();
-    let plan = Plan {
-        forum: site.forum.clone(),
-        personas,
-        residents,
-        settings: site.config.forum.settings.clone(),
-        wishes,
-        seed: args.seed,
-        is_virtual: clock == Clock::Virtual,
-        waits,
-        skips,
-        server,
-        granted,
-        servers_folder: folder,
-        remote,
-    };
-    let mut forum = Forum::new(
-        plan,
-        &mut site.store,
-        &site.config,
-        backends,
-        stop,
-        Box::new(say),
-    )?;
-    forum.settings()?;
-    let ended = act(&mut forum, &names);
-    drop(forum);
-    kd_backends::transport::process::settle(std::time::Duration::from_secs(3));
-    Ok(ended?)
-}
-
-/// Returns the tool server through which agent programs reach the forum: this program itself.
-fn server(args: &Running, site: &Site, here: &Here) -> Option<ToolServer> {
-    let program = std::env::current_exe().ok()?;
-    let mut words = vec!["mcp".to_owned(), "--forum".into(), site.forum.clone()];
-    let store = match site.store.place() {
-        Place::File(path) => path.to_str().map(str::to_owned),
-        // An address may contain a password, which must not appear in a process list.
-        Place::Server(_) => args.place.store.clone(),
-    };
-    words.extend(store.into_iter().flat_map(|s| ["--store".to_owned(), s]));
-    // The agent works in an empty folder, and so does what it starts.
-    let folder = here.folder().ok()?.as_os_str().to_owned();
-    words.extend(["--folder".to_owned(), folder.into_string().ok()?]);
-    Some(ToolServer {
-        name: "kd".into(),
-        program: program.into_os_string().into_string().ok()?,
-        args: words,
-        tools: TOOLS.iter().map(|tool| tool.name.to_owned()).collect(),
-    })
+    Ok(site.run(&request, &here.env(args.jsonl), say, listen, act)?)
 }
 
 /// The first Ctrl+C lets the current agent finish; the second stops it.
-fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
+fn listen() -> Result<watch::Receiver<Stop>, UserError> {
+    let (stopper, stop) = watch::channel(Stop::No);
     let failed =
-        |e: io::Error| Error::new("io", Exit::Error, "cannot start an OS thread").because(e);
+        |e: io::Error| UserError::new(ErrorKind::Io, "cannot start an OS thread").because(e);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -367,10 +181,10 @@ fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
         })
         .map_err(failed)?;
     // Start nothing that could not be stopped.
-    match listens.recv() {
-        Ok(heard) => heard.map_err(failed),
-        Err(_) => Ok(()),
+    if let Ok(heard) = listens.recv() {
+        heard.map_err(failed)?;
     }
+    Ok(stop)
 }
 
 /// Runs scripted agents on a virtual clock: no store, no models, no waiting.
@@ -384,10 +198,8 @@ fn virtual_study(args: &RunCycle, own: &[(&str, &str)], here: &Here) -> Result<E
         .forum
         .settings;
     let mut settings: Settings = configured;
-    let wishes = wishes(&args.running, own, here)?;
-    settings
-        .set_all(wishes.iter().map(|(k, v)| (k.as_str(), v.as_str())))
-        .map_err(RunError::from)?;
+    let wishes = kd_app::forum::wishes(&given(&args.running, own)?, here);
+    settings.set_all(wishes.iter().map(|(k, v)| (k.as_str(), v.as_str())))?;
     let cycles = usize::try_from(args.cycles.unwrap_or(1000))
         .unwrap_or(usize::MAX)
         .min(10_000_000);

@@ -1,11 +1,12 @@
 //! `kd forum fairness` and `kd forum audit`: evaluate the record and repeat its draws.
 
 use super::super::here::Here;
-use super::Site;
+use super::open;
 use crate::args::forum::{Audit, Fairness};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
+use kd_app::forum::Site;
 use kd_app::words::count;
 use kd_core::clean::clean_line;
 use kd_forum::fairness::{Look, Row, Table};
@@ -20,7 +21,7 @@ const LISTED: usize = 50;
 const BAR: usize = 24;
 
 pub(super) fn table(args: &Fairness, here: &Here) -> Result<Exit, Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let look = if args.end { Look::Once } else { Look::Running };
     let table = site.store.fairness(&site.forum, args.last, look)?;
     let mut out = crate::out::stdout().lock();
@@ -158,7 +159,7 @@ fn print_agents(table: &Table, styles: Styles, out: &mut dyn Write) -> io::Resul
 }
 
 pub(super) fn audit(args: &Audit, here: &Here) -> Result<Exit, Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let mut out = crate::out::stdout().lock();
     if let Some(reason) = &args.fork {
         let (forum, settings) = (site.forum.clone(), site.settings()?);

@@ -2,13 +2,14 @@
 
 use super::super::agreed::agreed;
 use super::super::here::Here;
-use super::Site;
+use super::open;
 use crate::args::forum::ForgetPosts;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use jiff::Timestamp;
+use kd_app::forum::Site;
 use kd_core::names::KING;
 use kd_sql::forum::{self, Erased, Place, Posts, SERVER_KEEPS};
 use kd_store::forget::{Found, Pieces};
@@ -17,7 +18,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 pub(super) fn run(args: &ForgetPosts, here: &Here) -> Result<Exit, Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let pieces = pieces(&mut site, &args.posts)?;
     let found = erase(&mut site, args, &pieces, true)?;
     if !args.json {

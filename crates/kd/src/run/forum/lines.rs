@@ -1,10 +1,9 @@
 //! Motions, members and the running cycle as lines of text, shared by the commands and the screen. Agents' text in them
 //! is sanitized.
 
-use super::Site;
 use crate::render::clean;
 use jiff::Timestamp;
-use kd_app::forum::ForumError;
+use kd_app::forum::{ForumError, Site};
 use kd_forum::account::{Account, Status};
 use kd_forum::governance::{CastVote, Motion, MotionState};
 use kd_forum::order::Target;
@@ -250,4 +249,17 @@ fn turn(run: &Run) -> String {
         ),
         (outcome, None) => format!("  had a turn: {agent}, {}", outcome.word()),
     }
+}
+
+/// Describes the newest entry about a post or a thread; empty if there is none.
+pub(super) fn why(site: &mut Site, target: &Target) -> String {
+    let forum = site.forum.clone();
+    let entries = site.store.orders_about(&forum, target).unwrap_or_default();
+    entries.first().map_or(String::new(), |entry| {
+        format!(
+            " by {}: {}",
+            clean::line(&entry.by),
+            clean::line(&entry.reason)
+        )
+    })
 }

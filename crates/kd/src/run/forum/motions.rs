@@ -1,10 +1,11 @@
 //! `kd forum motions`: the changes agents propose, and the user's decisions on them.
 
 use super::super::here::Here;
-use super::{Site, lines, talk};
+use super::{lines, open, open_to_write, talk};
 use crate::args::forum::{Motions, Propose, Vote};
 use crate::error::Error;
 use crate::render::clean;
+use kd_app::forum::Site;
 use kd_core::formats::FORUM_MOTION;
 use kd_forum::proposal::Proposal;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use std::io::Write;
 const LISTED: i64 = 200;
 
 pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let now = jiff::Timestamp::now();
     let mut out = crate::out::stdout().lock();
     let Some(id) = args.motion else {
@@ -90,7 +91,7 @@ pub(super) fn propose(
 }
 
 pub(super) fn move_it(args: &Propose, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
+    let mut site = open_to_write(&args.place, &args.secrets, here)?;
     let answer = propose(
         &mut site,
         &args.author,
@@ -110,7 +111,7 @@ pub(super) fn move_it(args: &Propose, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn vote(args: &Vote, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
+    let mut site = open_to_write(&args.place, &args.secrets, here)?;
     let arguments = json!({"motion_id": args.motion, "choice": args.choice, "reason": args.reason});
     let answer = talk::act(&mut site, &args.author, "vote", &arguments)?;
     talk::tell_masked(&answer)?;

@@ -2,13 +2,14 @@
 //! Every order is logged with author, time and reason.
 
 use super::super::here::Here;
-use super::{Site, lines, talk};
+use super::{lines, open, open_to_write, talk};
 use crate::args::forum::{Edit, Give, GiveName, GiveRole, KeepSecrets, Members, Undo};
 use crate::error::Error;
 use crate::render::clean;
+use kd_app::forum::Site;
 use kd_forum::account::RIGHTS;
 use kd_forum::account::Role;
-use kd_forum::order::{Order, Target};
+use kd_forum::order::Order;
 use serde_json::json;
 use std::io::Write;
 
@@ -37,7 +38,7 @@ pub(super) fn about_number(
     here: &Here,
     order: impl FnOnce(i64) -> Order,
 ) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let by = (args.author.as_str(), args.reason.as_str());
     give(&mut site, by, &order(args.number), None, here)
 }
@@ -48,13 +49,13 @@ pub(super) fn about_name(
     here: &Here,
     order: impl FnOnce(&str) -> Order,
 ) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let by = (args.author.as_str(), args.reason.as_str());
     give(&mut site, by, &order(&args.name), None, here)
 }
 
 pub(super) fn role(args: &GiveRole, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let order = match (Role::parse(&args.role), args.role.as_str()) {
         (Some(role), _) => Order::role(&args.name, role),
         (None, "voter") => Order::votes(&args.name, true),
@@ -65,7 +66,7 @@ pub(super) fn role(args: &GiveRole, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn undo(args: &Undo, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let forum = site.forum.clone();
     if args.list {
         let entries = site.store.orders(&forum, LISTED)?;
@@ -98,7 +99,7 @@ pub(super) fn undo(args: &Undo, here: &Here) -> Result<(), Error> {
 
 pub(super) fn edit(args: &Edit, here: &Here) -> Result<(), Error> {
     let body = talk::body(&args.body)?;
-    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
+    let mut site = open_to_write(&args.place, &args.secrets, here)?;
     let arguments = json!({"post_id": args.post, "body": body});
     let answer = talk::act(&mut site, &args.author, "edit_post", &arguments)?;
     talk::tell_masked(&answer)?;
@@ -107,7 +108,7 @@ pub(super) fn edit(args: &Edit, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn members(args: &Members, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let forum = site.forum.clone();
     let mut out = crate::out::stdout().lock();
     if args.rights {
@@ -163,17 +164,4 @@ pub(super) fn members(args: &Members, here: &Here) -> Result<(), Error> {
         )?;
     }
     Ok(())
-}
-
-/// Describes the newest entry about a post or a thread; empty if there is none.
-pub(super) fn why(site: &mut Site, target: &Target) -> String {
-    let forum = site.forum.clone();
-    let entries = site.store.orders_about(&forum, target).unwrap_or_default();
-    entries.first().map_or(String::new(), |entry| {
-        format!(
-            " by {}: {}",
-            clean::line(&entry.by),
-            clean::line(&entry.reason)
-        )
-    })
 }

@@ -1,12 +1,13 @@
 //! Users in the forum: post, reply, read, search, follow; exporting and importing the store.
 
 use super::super::here::Here;
-use super::{Site, order};
+use super::{lines, open, open_to_write};
 use crate::args::forum::{Export, Import, KeepSecrets, Log, Post, Read, Reply, Search, Watch};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
 use jiff::tz::TimeZone;
+use kd_app::forum::Site;
 use kd_app::infile;
 use kd_core::clean::clean_line;
 use kd_forum::order::Target;
@@ -103,7 +104,7 @@ pub(super) fn tell_masked(answer: &Value) -> io::Result<()> {
 
 pub(super) fn post(args: &Post, here: &Here) -> Result<(), Error> {
     let body = body(&args.body)?;
-    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
+    let mut site = open_to_write(&args.place, &args.secrets, here)?;
     let answer = act(
         &mut site,
         &args.author,
@@ -117,7 +118,7 @@ pub(super) fn post(args: &Post, here: &Here) -> Result<(), Error> {
 
 pub(super) fn reply(args: &Reply, here: &Here) -> Result<(), Error> {
     let body = body(&args.body)?;
-    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
+    let mut site = open_to_write(&args.place, &args.secrets, here)?;
     let arguments = json!({"thread_id": args.thread, "body": body, "quote_post_id": args.quote});
     let answer = act(&mut site, &args.author, "reply_to_thread", &arguments)?;
     tell_masked(&answer)?;
@@ -131,7 +132,7 @@ pub(super) fn reply(args: &Reply, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let mut out = crate::out::stdout().lock();
     let Some(id) = args.thread else {
         let threads = site
@@ -205,20 +206,20 @@ pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
         writeln!(
             out,
             "hidden from agents{}\n",
-            order::why(&mut site, &Target::Post(posts.first().map_or(0, |p| p.id)))
+            lines::why(&mut site, &Target::Post(posts.first().map_or(0, |p| p.id)))
         )?;
     }
     if thread.closed_at.is_some() {
         writeln!(
             out,
             "closed{}\n",
-            order::why(&mut site, &Target::Thread(id))
+            lines::why(&mut site, &Target::Thread(id))
         )?;
     }
     for post in &posts {
         let hidden = post
             .hidden_at
-            .map(|_| order::why(&mut site, &Target::Post(post.id)));
+            .map(|_| lines::why(&mut site, &Target::Post(post.id)));
         show(post, hidden.as_deref(), args.hidden, &mut out)?;
     }
     out.flush()?;
@@ -284,7 +285,7 @@ fn show(
 }
 
 pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let place = SearchIn::parse(&args.search_in).unwrap_or_default();
     let hits = site
         .store
@@ -320,7 +321,7 @@ pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn log(args: &Log, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let zone = TimeZone::system();
     let mut out = crate::out::stdout().lock();
     for line in site.store.log_tail(&site.forum, args.lines.max(0))? {
@@ -333,7 +334,7 @@ pub(super) fn log(args: &Log, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn watch(args: &Watch, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let mut logged = site.store.log_end(&site.forum)?;
     let mut seen = site
         .store
@@ -366,7 +367,7 @@ pub(super) fn watch(args: &Watch, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn export(args: &Export, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     if args.file == Path::new("-") {
         site.store
             .export(&mut io::BufWriter::new(crate::out::stdout().lock()))?;
@@ -384,7 +385,7 @@ pub(super) fn export(args: &Export, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = open(&args.place, here)?;
     let unread = |e| Error::usage(format!("{} cannot be read", args.file.display())).because(e);
     let governance = match args.settings {
         true => Governance::InForce,

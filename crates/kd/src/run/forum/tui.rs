@@ -1,12 +1,12 @@
 //! `kd forum tui`: connects the screen of `kd-tui` to the store.
 
 use super::super::here::Here;
-use super::{Site, fairness, lines, motions, order, talk};
+use super::{fairness, lines, motions, open, talk};
 use crate::args::forum::Tui;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
-use kd_app::forum::ForumError;
+use kd_app::forum::{ForumError, Site};
 use kd_core::names::KING;
 use kd_forum::account::{Role, Status};
 use kd_forum::governance::MotionState;
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Tui, here: &Here) -> Result<(), Error> {
             Error::usage("the reader needs a terminal").next("kd forum read, kd forum watch")
         );
     }
-    let site = Site::open(&args.place, here)?;
+    let site = open(&args.place, here)?;
     let env = |name: &str| here.var(name);
     let styles = here.out_styles();
     let shade = if styles.color {
@@ -114,7 +114,7 @@ impl Shelf {
             .map(|p| p.id)
             .collect();
         for id in hidden {
-            let why = order::why(site, &Target::Post(id));
+            let why = lines::why(site, &Target::Post(id));
             found.hidden.insert(id, why);
         }
         let store = &mut site.store;

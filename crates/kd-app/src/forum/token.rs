@@ -1,8 +1,7 @@
 //! Passes the token of a remote forum to the tool server that an agent program starts. Uses a socket, so that no file
 //! contains the token, however this process ends.
 
-use crate::error::Error;
-use crate::exit::Exit;
+use crate::error::{ErrorKind as Kind, UserError};
 use kd_backends::remote::RemoteForum;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -19,10 +18,10 @@ pub(super) struct TokenSocket(PathBuf);
 
 impl TokenSocket {
     /// Listens in a folder that only the user can enter. Removes what killed visits left there.
-    pub(super) fn listen(folder: &Path, forum: &RemoteForum) -> Result<Self, Error> {
+    pub(super) fn listen(folder: &Path, forum: &RemoteForum) -> Result<Self, UserError> {
         let failed = |why: io::Error| {
             let what = format!("no socket can be made in {}", folder.display());
-            Error::new("io", Exit::Error, what)
+            UserError::new(Kind::Io, what)
                 .because(why)
                 .next("set XDG_RUNTIME_DIR to a short path")
         };
