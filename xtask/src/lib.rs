@@ -4,6 +4,7 @@ pub mod cycles;
 pub mod edges;
 pub mod first_changes;
 pub mod purity;
+pub mod sizes;
 pub mod sources;
 
 use std::path::{Path, PathBuf};

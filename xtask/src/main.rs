@@ -14,7 +14,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check that every crate depends only on the crates that the plan allows.
+    /// Check that every crate depends only on the crates that the plan allows, and holds at most its share of the lines.
     Edges,
     /// Check that no files of a crate need each other in a circle.
     Cycles,
@@ -47,7 +47,8 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let root = xtask::root();
     match args.task {
         Task::Edges => {
-            let faults = xtask::edges::faults(&xtask::edges::read(&root)?);
+            let mut faults = xtask::edges::faults(&xtask::edges::read(&root)?);
+            faults.extend(xtask::sizes::faults(&root)?);
             if faults.is_empty() {
                 println!("every crate depends only on the crates that the plan allows");
                 return Ok(());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use xtask::edges::{self, House};
-use xtask::{cycles, purity};
+use xtask::{cycles, purity, sizes};
 
 #[test]
 fn every_crate_enters_only_the_rooms_of_the_plan() {
@@ -109,4 +109,18 @@ fn a_circle_is_found_through_a_reexport_and_a_child_is_none() {
         0
     );
     assert_eq!(circles("pub struct A;", b), 0);
+}
+
+#[test]
+fn no_crate_holds_more_than_its_share_of_the_lines() {
+    assert_eq!(sizes::faults(&xtask::root()).unwrap(), Vec::<String>::new());
+    let folder = tempfile::tempdir().unwrap();
+    for (name, lines) in [("a", 20), ("b", 20), ("c", 20), ("d", 19), ("e", 21)] {
+        let src = folder.path().join("crates").join(name).join("src/deep");
+        std::fs::create_dir_all(&src).unwrap();
+        std::fs::write(src.join("x.rs"), "\n".repeat(lines)).unwrap();
+    }
+    let found = sizes::faults(folder.path()).unwrap();
+    let fault = "e holds 21.0 % of the lines (21 of 100); the maximum is 20 %: split it";
+    assert_eq!(found, [fault]);
 }
