@@ -11,7 +11,7 @@ use crate::names::KING;
 use crate::prompt::{self, Spoken};
 use crate::request::Prompt;
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Consecutive words that count as a repetition of instructions, unless set otherwise.
 pub const RUN: usize = 6;
@@ -79,7 +79,7 @@ pub struct Known {
     run: usize,
     sources: Vec<Source>,
     /// The places of each word: source and position.
-    places: HashMap<String, Vec<(usize, usize)>>,
+    places: BTreeMap<String, Vec<(usize, usize)>>,
     /// Names that begin messages, in lower case.
     names: Vec<String>,
     /// Texts that no answer may equal.
@@ -207,7 +207,7 @@ pub struct Listener<K> {
     starts: Vec<usize>,
     said: Vec<String>,
     /// The runs that end with the last word: their length by source and position of the last word.
-    runs: HashMap<(usize, usize), usize>,
+    runs: BTreeMap<(usize, usize), usize>,
 }
 
 impl<K: Borrow<Known>> Listener<K> {
@@ -219,7 +219,7 @@ impl<K: Borrow<Known>> Listener<K> {
             heard: 0,
             starts: Vec::new(),
             said: Vec::new(),
-            runs: HashMap::new(),
+            runs: BTreeMap::new(),
         }
     }
 
@@ -306,7 +306,7 @@ impl<K: Borrow<Known>> Listener<K> {
         self.heard = until;
         for word in words(&piece) {
             self.starts.push(offset + word.at);
-            let mut runs = HashMap::new();
+            let mut runs = BTreeMap::new();
             for place in self
                 .known
                 .borrow()

@@ -167,20 +167,7 @@ impl Draws {
             return;
         };
         match item {
-            Some(Ok(Delta::Text { text })) => {
-                let found = answer.listener.push(&text);
-                if let Some(found) = found {
-                    return self.repeated(found.what.words(), found.at, None);
-                }
-                let safe = answer.listener.safe();
-                if let Some(piece) = answer.listener.text().get(answer.sent..safe)
-                    && !piece.is_empty()
-                {
-                    let text = piece.to_owned();
-                    answer.sent = safe;
-                    self.ready.push_back(Ok(Delta::Text { text }));
-                }
-            }
+            Some(Ok(Delta::Text { text })) => self.heard(&text),
             Some(Ok(Delta::Finished {
                 finish,
                 text,
@@ -239,6 +226,24 @@ impl Draws {
                 }
             }
             None => self.answer = None,
+        }
+    }
+
+    /// Adds a piece of the answer, and passes on what can no longer become a repetition.
+    fn heard(&mut self, piece: &str) {
+        let Some(answer) = &mut self.answer else {
+            return;
+        };
+        if let Some(found) = answer.listener.push(piece) {
+            return self.repeated(found.what.words(), found.at, None);
+        }
+        let safe = answer.listener.safe();
+        if let Some(piece) = answer.listener.text().get(answer.sent..safe)
+            && !piece.is_empty()
+        {
+            let text = piece.to_owned();
+            answer.sent = safe;
+            self.ready.push_back(Ok(Delta::Text { text }));
         }
     }
 
@@ -307,11 +312,11 @@ impl Draws {
 
 /// Returns the complete sentences at the beginning of a text.
 fn sentences(text: &str) -> &str {
-    let ends = text.char_indices().filter(|(at, c)| {
+    let mut ends = text.char_indices().filter(|(at, c)| {
         let after = text[at + c.len_utf8()..].chars().next();
         matches!(c, '.' | '!' | '?' | '…') && after.is_none_or(char::is_whitespace)
     });
-    let end = ends.last().map_or(0, |(at, c)| at + c.len_utf8());
+    let end = ends.next_back().map_or(0, |(at, c)| at + c.len_utf8());
     text[..end].trim()
 }
 

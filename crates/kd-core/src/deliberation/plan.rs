@@ -334,17 +334,6 @@ impl Plan {
         formats::WRITING.check(Some(self.writing.into()))
     }
 
-    /// Returns the rule by which members are not asked, as marks have it; `None` where the protocol has only one.
-    pub fn stopping(&self) -> Option<String> {
-        super::protocols::find(&self.protocol).filter(|protocol| protocol.learns)?;
-        let learned = self.enough.as_ref().filter(|rule| !rule.chances.is_empty());
-        Some(match learned.map(|rule| rule.required) {
-            None => "settled".to_owned(),
-            Some(Some(chance)) => format!("certainty {chance}"),
-            Some(None) => "margin".to_owned(),
-        })
-    }
-
     /// Returns the indexes of all members whose role has a duty.
     pub fn with(&self, duty: Duty) -> Vec<usize> {
         (0..self.seats.len())

@@ -1,7 +1,7 @@
 //! Builds the mark of a deliberation's verdict.
 
 use super::AnswerKind;
-use super::report::Report;
+use super::{protocols, report::Report};
 use crate::Timestamp;
 use kd_eval::marks::{By, Mark, Member, VERSION};
 
@@ -59,7 +59,7 @@ pub fn unmarked(report: &Report, project: &str) -> Option<Mark> {
         protocol: plan.protocol.clone(),
         members,
         unasked,
-        stopping: plan.stopping(),
+        stopping: protocols::stopping(plan),
         winner: name(winner),
         credit: 0.0,
         answer: None,

@@ -1,7 +1,7 @@
 //! When a council asks back: learned from the user's marks, so that a verdict that a promise covers asks nothing.
 
 use super::Brief;
-use crate::deliberation::{AskBack, Plan, model_of};
+use crate::deliberation::{AskBack, Plan, model_of, protocols};
 use kd_eval::marks::{Basis, By, Mark, Member, VERSION};
 
 /// Returns when a plan asks the user back.
@@ -32,7 +32,7 @@ pub(super) fn rule(plan: &Plan, brief: &Brief<'_>) -> AskBack {
         protocol: plan.protocol.clone(),
         members: plan.at_the_table().into_iter().map(member).collect(),
         unasked: Vec::new(),
-        stopping: plan.stopping(),
+        stopping: protocols::stopping(plan),
         winner: None,
         credit: 0.0,
         answer: None,

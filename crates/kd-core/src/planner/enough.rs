@@ -225,7 +225,9 @@ mod tests {
         let told = unlearned.notices.join("\n");
         assert!(told.contains("(10 so far)"), "{told}");
         // Marks of different rules are told apart.
-        let rule = |planned: &crate::planner::Planned| planned.plan.stopping();
+        let rule = |planned: &crate::planner::Planned| {
+            crate::deliberation::protocols::stopping(&planned.plan)
+        };
         assert_eq!(rule(&learned).as_deref(), Some("margin"));
         assert_eq!(rule(&unlearned).as_deref(), Some("settled"));
         let low = planned_for(marks, Some(0.5));

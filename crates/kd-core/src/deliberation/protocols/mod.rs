@@ -112,6 +112,17 @@ pub fn find(name: &str) -> Option<&'static Protocol> {
     PROTOCOLS.iter().find(|p| p.name == name).copied()
 }
 
+/// Returns the rule by which members of a plan are not asked, as marks have it; `None` where its protocol has only one.
+pub fn stopping(plan: &Plan) -> Option<String> {
+    find(&plan.protocol).filter(|protocol| protocol.learns)?;
+    let learned = plan.enough.as_ref().filter(|rule| !rule.chances.is_empty());
+    Some(match learned.map(|rule| rule.required) {
+        None => "settled".to_owned(),
+        Some(Some(chance)) => format!("certainty {chance}"),
+        Some(None) => "margin".to_owned(),
+    })
+}
+
 /// Returns whether another round is allowed and can change anything: not if the last one changed no answer, all agree,
 /// or the answers are the same as in an earlier round.
 fn another_round(plan: &Plan, board: &Board) -> bool {
