@@ -4,7 +4,8 @@
 use super::{Content, Panel, Trace, View};
 use crate::event::{Event, Record};
 use crate::failure::Failure;
-use crate::ids::TurnId;
+use crate::ids::{SeatName, TurnId};
+use crate::message::Message;
 use crate::usage::Usage;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ use std::collections::BTreeMap;
 /// The turn that wrote a message.
 #[derive(Clone, Debug)]
 struct Wrote {
+    /// The member that the log names: a message of another one with this number is not of this turn.
+    seat: SeatName,
     /// Its place among all turns of the log.
     order: usize,
     usage: Option<Usage>,
@@ -38,7 +41,7 @@ impl View {
             else {
                 continue;
             };
-            let Some(wrote) = wrote.get(&message.seq).filter(|_| !message.is_king()) else {
+            let Some(wrote) = of(&wrote, message) else {
                 continue;
             };
             if usage.is_some() || failure.is_some() {
@@ -57,7 +60,7 @@ impl View {
             known.push((message.from.clone(), wrote.usage));
         }
         for (from, usage) in known {
-            if let Ok(seat) = crate::ids::SeatName::sender(from) {
+            if let Ok(seat) = SeatName::sender(from) {
                 self.spend(&seat, usage.as_ref());
             }
         }
@@ -70,10 +73,10 @@ impl View {
         for at in 0..=self.panels.len() {
             let panel = self.panels.get(at);
             let message = panel.and_then(|panel| panel.content.message());
-            let ends = panel.is_none() || message.is_some_and(crate::Message::is_king);
+            let ends = panel.is_none() || message.is_some_and(Message::is_king);
             if ends {
                 self.sort(&std::mem::take(&mut places));
-            } else if let Some(wrote) = message.and_then(|message| wrote.get(&message.seq)) {
+            } else if let Some(wrote) = message.and_then(|message| of(wrote, message)) {
                 places.push((at, wrote.order));
             }
         }
@@ -101,23 +104,35 @@ impl View {
     }
 }
 
+/// Returns the turn that wrote a message.
+fn of<'a>(wrote: &'a BTreeMap<u32, Wrote>, message: &Message) -> Option<&'a Wrote> {
+    let wrote = wrote.get(&message.seq)?;
+    (wrote.seat.as_str() == message.from).then_some(wrote)
+}
+
 /// Returns the turns that wrote messages, by the number of the message.
 fn wrote(records: &[Record]) -> BTreeMap<u32, Wrote> {
-    let mut begun: BTreeMap<TurnId, (usize, Timestamp)> = BTreeMap::new();
+    let mut begun: BTreeMap<TurnId, (usize, Timestamp, &SeatName)> = BTreeMap::new();
     let mut wrote: BTreeMap<u32, Wrote> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
-        if let Event::TurnQueued { turn, replaces, .. } = &record.event {
+        if let Event::TurnQueued {
+            turn,
+            seat,
+            replaces,
+            ..
+        } = &record.event
+        {
             // A repeated answer takes the place of the failed one.
             let order = replaces
                 .and_then(|seq| wrote.get(&seq))
                 .map_or(at, |old| old.order);
-            begun.insert(*turn, (order, record.ts));
+            begun.insert(*turn, (order, record.ts, seat));
         }
         let Some((seq, usage, failure, trace)) = ended(&record.event) else {
             continue;
         };
         let began = record.event.turn().and_then(|turn| begun.remove(&turn));
-        if let Some((order, from)) = began {
+        if let Some((order, from, seat)) = began {
             let trace = Trace {
                 span: Some((from, record.ts)),
                 ..trace
@@ -125,6 +140,7 @@ fn wrote(records: &[Record]) -> BTreeMap<u32, Wrote> {
             wrote.insert(
                 seq,
                 Wrote {
+                    seat: seat.clone(),
                     order,
                     usage,
                     failure,

@@ -590,6 +590,14 @@ fn a_reopened_thread_is_the_same_picture() {
     let before = read.clone();
     read.recall(&records);
     assert_eq!((shown(&read), read.usage), (shown(&before), before.usage));
+    // A message of another member that has the number now is not of that turn.
+    let mut another = View::open((1..=7).map(|seq| message(seq, "dan", "Well.")));
+    another.recall(&records);
+    assert!(
+        shown(&another)
+            .iter()
+            .all(|(_, tokens, _)| tokens.is_none())
+    );
     let mut other = View::open(on_disk);
     other.recall(&records[..1]);
     assert!(shown(&other).iter().all(|(_, tokens, _)| tokens.is_none()));
