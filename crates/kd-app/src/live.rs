@@ -6,8 +6,9 @@
 
 mod answers;
 
+use answers::places;
 pub use answers::{Answered, Cost, columns, marked, samples};
-pub(crate) use answers::{Bill, all_marked, judged, places, read_rows, thread_of};
+pub(crate) use answers::{Bill, all_marked, all_places, judged, read_rows, thread_of};
 
 use crate::batch::{BatchRequest, Batching, How, of};
 use crate::error::{ErrorKind, UserError};

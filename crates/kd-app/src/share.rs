@@ -17,7 +17,7 @@ use crate::env::Env;
 use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use crate::live::{
-    Answered, Bill, Cost, Known, Live, LiveRequest, Way, all_marked, judged, places, read_rows,
+    Answered, Bill, Cost, Known, Live, LiveRequest, Way, all_marked, all_places, judged, read_rows,
     thread_of,
 };
 use crate::request::Limits;
@@ -258,8 +258,7 @@ impl Kingdom {
     /// If the marks, the batches or the threads of the project cannot be read.
     pub fn shared(&self) -> Result<SharedAnswers, UserError> {
         let layout = self.env().layout()?;
-        let mut threads = places(layout.all_threads(true)?);
-        threads.extend(places(layout.batch_threads()?));
+        let threads = all_places(&layout)?;
         let mut rows: BTreeMap<Way, BTreeMap<String, Row>> = BTreeMap::new();
         if let Some(batches) = of(self.env())? {
             for batch in batches.all()? {
@@ -270,19 +269,14 @@ impl Kingdom {
             }
         }
         let ids: BTreeSet<&String> = rows.values().flat_map(BTreeMap::keys).collect();
-        let mut known = all_marked(self)?;
+        let mut known = all_marked(self, (&layout, &threads))?;
         known.retain(|known| ids.contains(&known.id));
         let unmarked = (ids.len() - known.len()) as u64;
         // Equal questions count once: those with an answer of each way come first.
-        let is_whole = |id: &String| {
-            let answered = |way: &Way| {
-                rows.get(way)
-                    .and_then(|rows| rows.get(id))
-                    .and_then(thread_of)
-            };
-            [Way::Member, Way::Samples]
-                .iter()
-                .all(|way| answered(way).is_some())
+        let answered = |way: Way, id: &str| rows.get(&way)?.get(id).and_then(thread_of);
+        let is_whole = |id: &str| {
+            let mut ways = [Way::Member, Way::Samples].into_iter();
+            ways.all(|way| answered(way, id).is_some())
         };
         known.sort_by_key(|known| !is_whole(&known.id));
         let mut texts = BTreeSet::new();
@@ -292,9 +286,7 @@ impl Kingdom {
             for known in &known {
                 let thread = match way {
                     Way::Council => known.id.split('#').next(),
-                    _ => (rows.get(&way))
-                        .and_then(|rows| rows.get(&known.id))
-                        .and_then(thread_of),
+                    _ => answered(way, &known.id),
                 };
                 found.add(way, known, judged(known, thread, (&layout, &threads)));
             }

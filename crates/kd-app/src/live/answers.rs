@@ -164,6 +164,13 @@ pub(crate) fn places(found: Vec<Place>) -> BTreeMap<String, Place> {
     named.collect()
 }
 
+/// Returns the threads of a project, those of batches included, by their id.
+pub(crate) fn all_places(layout: &Layout) -> Result<BTreeMap<String, Place>, UserError> {
+    let mut found = places(layout.all_threads(true)?);
+    found.extend(places(layout.batch_threads()?));
+    Ok(found)
+}
+
 /// Reads the rows of a batch, by question.
 pub(crate) fn read_rows(
     batches: &kd_sql::batch::Batches,
@@ -268,19 +275,20 @@ pub(crate) fn judged(
 /// # Errors
 /// If the marks or the threads of the project cannot be read.
 pub fn marked(kingdom: &Kingdom) -> Result<Vec<Known>, UserError> {
+    let layout = kingdom.env().layout()?;
     let mut texts = BTreeSet::new();
-    let mut found = all_marked(kingdom)?;
+    let mut found = all_marked(kingdom, (&layout, &all_places(&layout)?))?;
     found.retain(|known| texts.insert(known.text.clone()));
     Ok(found)
 }
 
-/// Returns the same with equal questions.
-pub(crate) fn all_marked(kingdom: &Kingdom) -> Result<Vec<Known>, UserError> {
+/// Returns the same with equal questions; `places`: [`all_places`].
+pub(crate) fn all_marked(
+    kingdom: &Kingdom,
+    (layout, places): (&Layout, &BTreeMap<String, Place>),
+) -> Result<Vec<Known>, UserError> {
     let env = kingdom.env();
-    let layout = env.layout()?;
     let project = project_key(layout.root());
-    let mut places = places(layout.all_threads(true)?);
-    places.extend(self::places(layout.batch_threads()?));
     let mut found: Vec<Known> = Vec::new();
     for mark in kd_sql::marks::read(&env.user_dirs())? {
         let right = mark.winner.clone().filter(|_| mark.credit == 1.0);
@@ -301,7 +309,7 @@ pub(crate) fn all_marked(kingdom: &Kingdom) -> Result<Vec<Known>, UserError> {
         if thread.meta().is_private() {
             continue;
         }
-        let Ok(Some((newest, report))) = verdict(&layout, &thread) else {
+        let Ok(Some((newest, report))) = verdict(layout, &thread) else {
             continue;
         };
         let Some(plan) = report.plan.filter(|_| newest.message == mark.message) else {
