@@ -78,11 +78,13 @@ impl Follow {
             self.hear_streams()?;
         }
         let since = self.thread.since(self.before)?.messages;
+        let mut logged = None;
         for message in settled(&since).into_iter().cloned() {
             // A repeated answer replaces the failed one.
             if !self.turn.contains(&message) {
                 self.turn.retain(|m| m.seq != message.seq);
-                self.hear_message(message);
+                let logged = logged.get_or_insert_with(|| self.logged());
+                self.hear_message(message, logged);
             }
         }
         if first && !self.turn.is_empty() {
@@ -177,26 +179,6 @@ impl Follow {
             .unwrap_or_default()
     }
 
-    /// Returns the beginning and the end of the turn that wrote a message, as far as the log tells them.
-    fn logged_turn(&self, seq: u32) -> (Option<Timestamp>, Option<Record>) {
-        let mut records = self.logged();
-        let ended = |record: &Record| match &record.event {
-            Event::TurnFinished { message, .. } | Event::TurnFailed { message, .. } => {
-                *message == Some(seq)
-            }
-            _ => false,
-        };
-        let Some(end) = records.iter().rposition(ended) else {
-            return (None, None);
-        };
-        let last = records.swap_remove(end);
-        let began = records.iter().take(end).rev().find(|record| {
-            let is_begin = matches!(record.event, Event::TurnQueued { .. });
-            is_begin && record.event.turn() == last.event.turn()
-        });
-        (began.map(|record| record.ts), Some(last))
-    }
-
     fn hear_streams(&mut self) -> Result<(), Error> {
         for seat in kd_app::threads::running(&self.thread)? {
             if !self.streams.contains_key(&seat) {
@@ -247,7 +229,8 @@ impl Follow {
         Ok(pieces)
     }
 
-    fn hear_message(&mut self, message: Message) {
+    /// Tells a message; `logged`: the newest records of the thread's log.
+    fn hear_message(&mut self, message: Message, logged: &[Record]) {
         if message.is_king() {
             self.turn = vec![message.clone()];
             self.before = message.seq.saturating_sub(1);
@@ -264,7 +247,7 @@ impl Follow {
         // The rest of its stream is in the message.
         let _ = self.pieces(&seat);
         let (seq, failure) = (message.seq, failure(&message));
-        let (began, last) = self.logged_turn(seq);
+        let (began, last) = logged_turn(logged, seq);
         let purpose = match message.extra.contains_key(PURPOSE) {
             true => Purpose::Conclude,
             false => self.purpose_of(&seat),
@@ -276,7 +259,7 @@ impl Follow {
             turn: Some(turn),
             found: false,
         });
-        let (usage, tools, thought) = match last.as_ref().map(|record| &record.event) {
+        let (usage, tools, thought) = match last.map(|record| &record.event) {
             Some(Event::TurnFinished {
                 usage,
                 tools,
@@ -361,6 +344,25 @@ impl Follow {
             event,
         }
     }
+}
+
+/// Returns the beginning and the end of the turn that wrote a message, as far as the log tells them.
+fn logged_turn(records: &[Record], seq: u32) -> (Option<Timestamp>, Option<&Record>) {
+    let ended = |record: &Record| match &record.event {
+        Event::TurnFinished { message, .. } | Event::TurnFailed { message, .. } => {
+            *message == Some(seq)
+        }
+        _ => false,
+    };
+    let Some(end) = records.iter().rposition(ended) else {
+        return (None, None);
+    };
+    let last = &records[end];
+    let began = records[..end].iter().rev().find(|record| {
+        let is_begin = matches!(record.event, Event::TurnQueued { .. });
+        is_begin && record.event.turn() == last.event.turn()
+    });
+    (began.map(|record| record.ts), Some(last))
 }
 
 /// Returns why a message is not a complete answer.
