@@ -6,23 +6,13 @@
     clippy::print_stdout
 )]
 
+mod support;
+
 use kd_eval::deciders::Way;
-use kd_eval::replay::{Empty, Table, councils};
-use std::path::PathBuf;
+use kd_eval::replay::{Table, councils};
+use support::{FILES, table};
 
-const SETS: [&str; 4] = [
-    "zeroeval_gsm_44models.csv",
-    "zeroeval_math-l5_43models.csv",
-    "zeroeval_crux_51models.csv",
-    "mmlu_pro_29models.csv",
-];
 const WAYS: [&str; 3] = ["weighted", "auto", "best"];
-
-fn table(file: &str) -> Table {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/replay");
-    let text = std::fs::read_to_string(path.join(file)).unwrap();
-    Table::read(&text, Empty::Abstains).unwrap()
-}
 
 /// Returns the mean gain over the best member of each of [`WAYS`], in points, and in how many councils it is behind.
 fn gains(table: &Table, seed: u64, many: usize) -> [(f64, usize); 3] {
@@ -37,7 +27,7 @@ fn gains(table: &Table, seed: u64, many: usize) -> [(f64, usize); 3] {
 
 #[test]
 fn few_councils_gain_over_their_best_member() {
-    let [_, (auto, _), (best, _)] = gains(&table(SETS[2]), 1, 10);
+    let [_, (auto, _), (best, _)] = gains(&table(FILES[2]), 1, 10);
     assert!(auto > 0.0 && auto > best, "{auto} {best}");
 }
 
@@ -48,7 +38,7 @@ fn few_councils_gain_over_their_best_member() {
 #[test]
 #[ignore = "it decides 2,880 councils"]
 fn councils_gain_over_their_best_member() {
-    for file in SETS {
+    for file in FILES {
         let table = table(file);
         for (what, seeds) in [("chosen on", 1..4), ("judged on", 4..13), ("fresh", 13..19)] {
             let each: Vec<_> = seeds

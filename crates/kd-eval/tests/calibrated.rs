@@ -6,6 +6,8 @@
     clippy::print_stdout
 )]
 
+mod support;
+
 use jiff::Timestamp;
 use kd_eval::calibration::{Forecast, calibration};
 use kd_eval::marks::{Basis, Evidence, Mark};
@@ -13,40 +15,22 @@ use kd_eval::replay::{Replay, Select, marked, read_csv};
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use std::path::PathBuf;
+use support::{FRONTIER, MMLU_PRO, recorded};
 
-const FRONTIER: [&str; 5] = [
-    "gpt-4o-2024-08-06",
-    "claude-3-5-sonnet-20241022",
-    "gemini-1.5-pro",
-    "Meta-Llama-3.1-405B-Instruct@hyperbolic",
-    "Mistral-Large-2",
-];
 const SETS: [(&str, [&str; 5]); 4] = [
     ("zeroeval_gsm_44models.csv", FRONTIER),
     ("zeroeval_crux_51models.csv", FRONTIER),
     ("zeroeval_math-l5_43models.csv", FRONTIER),
-    (
-        "mmlu_pro_29models.csv",
-        [
-            "gemini-1.5-pro-002",
-            "gemini-1.5-flash-002",
-            "Meta-Llama-3_1-70B-Instruct",
-            "DeepSeek-Coder-V2",
-            "jamba-1.5-large",
-        ],
-    ),
+    ("mmlu_pro_29models.csv", MMLU_PRO),
 ];
 
 fn replay(file: &str, members: &[&str]) -> Replay {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/replay");
-    let text = std::fs::read_to_string(path.join(file)).unwrap();
     let members = members.iter().map(|m| (*m).to_owned()).collect();
     let select = Select {
         members,
         ..Select::default()
     };
-    read_csv(&text, &select).unwrap()
+    read_csv(&recorded(file), &select).unwrap()
 }
 
 /// The calibration error of both halves of a set together, each told by up to a number of marks of the other, in points.

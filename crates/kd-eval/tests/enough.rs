@@ -6,13 +6,14 @@
     clippy::print_stdout
 )]
 
+mod support;
+
 use kd_eval::deciders::{Halves, Setting, Way};
-use kd_eval::replay::{Empty, Table};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use support::table;
 
 /// The sets, and the calls of five that are the goal.
 const SETS: [(&str, f64); 4] = [
@@ -45,9 +46,7 @@ fn mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 }
 
 fn measure(file: &str, seeds: std::ops::Range<u64>, councils: usize) -> Found {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/replay");
-    let text = std::fs::read_to_string(path.join(file)).unwrap();
-    let table = Table::read(&text, Empty::Abstains).unwrap();
+    let table = table(file);
     let ways = ["certain-enough", ALL[0], ALL[1]].map(|name| Way::find(name).unwrap());
     let mut calls = Vec::new();
     // The losses against each count of all members: by council, and by question in its councils.

@@ -7,22 +7,17 @@
     clippy::print_stdout
 )]
 
+mod support;
+
 use kd_eval::auto::Strength;
 use kd_eval::deciders::{Halves, RECORDED, gold_mark};
 use kd_eval::marks::{Evidence, Mark, strengths};
-use kd_eval::replay::{Empty, Question, Replay, Table};
+use kd_eval::replay::{Question, Replay};
 use kd_eval::weights::odds;
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
-use std::path::PathBuf;
-
-const SETS: [&str; 4] = [
-    "zeroeval_gsm_44models.csv",
-    "zeroeval_math-l5_43models.csv",
-    "zeroeval_crux_51models.csv",
-    "mmlu_pro_29models.csv",
-];
+use support::{FILES, table};
 
 /// Returns the odds weights that marks teach.
 fn weights(marks: Vec<Mark>, members: &[String]) -> Vec<f64> {
@@ -88,9 +83,7 @@ fn measure(
     seeds: std::ops::Range<u64>,
     councils: usize,
 ) -> (f64, f64, f64) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/replay");
-    let text = std::fs::read_to_string(path.join(file)).unwrap();
-    let table = Table::read(&text, Empty::Abstains).unwrap();
+    let table = table(file);
     let mut losses = Vec::new();
     for seed in seeds {
         let mut names = table.members.clone();
@@ -109,7 +102,7 @@ fn measure(
 
 #[test]
 fn marks_without_right_answers_cost_little() {
-    let (mean, _, _) = measure(SETS[2], 100, 1..2, 10);
+    let (mean, _, _) = measure(FILES[2], 100, 1..2, 10);
     assert!(mean < 0.6, "{mean}");
 }
 
@@ -117,7 +110,7 @@ fn marks_without_right_answers_cost_little() {
 #[test]
 #[ignore = "it decides 960 councils"]
 fn what_marks_without_right_answers_cost() {
-    for file in SETS {
+    for file in FILES {
         for marks in [50, 100, 199] {
             let (mean, error, most) = measure(file, marks, 1..4, 40);
             println!(

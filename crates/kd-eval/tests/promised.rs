@@ -6,8 +6,10 @@
     clippy::print_stdout
 )]
 
+mod support;
+
 use kd_eval::replay::{DriftTrial, Kept, Select, Trial, drifts, promises, read_csv};
-use std::path::PathBuf;
+use support::{FRONTIER, MMLU_PRO, recorded, text};
 
 /// The sets, the promise that drift is measured for, and the members.
 const SETS: [(&str, &str, f64, [&str; 5]); 4] = [
@@ -19,32 +21,9 @@ const SETS: [(&str, &str, f64, [&str; 5]); 4] = [
         0.8,
         FRONTIER,
     ),
-    (
-        "MMLU-Pro",
-        "mmlu_pro_29models.csv",
-        0.8,
-        [
-            "gemini-1.5-pro-002",
-            "gemini-1.5-flash-002",
-            "Meta-Llama-3_1-70B-Instruct",
-            "DeepSeek-Coder-V2",
-            "jamba-1.5-large",
-        ],
-    ),
-];
-const FRONTIER: [&str; 5] = [
-    "gpt-4o-2024-08-06",
-    "claude-3-5-sonnet-20241022",
-    "gemini-1.5-pro",
-    "Meta-Llama-3.1-405B-Instruct@hyperbolic",
-    "Mistral-Large-2",
+    ("MMLU-Pro", "mmlu_pro_29models.csv", 0.8, MMLU_PRO),
 ];
 const MARKS: [usize; 3] = [100, 200, 400];
-
-fn text(file: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file);
-    std::fs::read_to_string(path).unwrap()
-}
 
 fn percent(share: f64) -> String {
     match format!("{:.1}", share * 100.0).as_str() {
@@ -60,7 +39,7 @@ fn kept(name: &str, file: &str, members: [&str; 5], shares: &[f64], splits: usiz
         members: members.map(str::to_owned).to_vec(),
         ..Select::default()
     };
-    let replay = read_csv(&text(&format!("tests/data/replay/{file}")), &select).unwrap();
+    let replay = read_csv(&recorded(file), &select).unwrap();
     let trial = Trial {
         promises: shares.to_vec(),
         marks: MARKS.to_vec(),
@@ -97,11 +76,7 @@ fn kept(name: &str, file: &str, members: [&str; 5], shares: &[f64], splits: usiz
 
 /// Returns the rows of a set: one for each change.
 fn noticed(name: &str, file: &str, promise: f64, members: [&str; 5], splits: usize) -> Vec<String> {
-    let all = read_csv(
-        &text(&format!("tests/data/replay/{file}")),
-        &Select::default(),
-    )
-    .unwrap();
+    let all = read_csv(&recorded(file), &Select::default()).unwrap();
     let trial = DriftTrial {
         members: members.map(str::to_owned).to_vec(),
         promises: vec![promise],

@@ -6,11 +6,13 @@
     clippy::print_stdout
 )]
 
+mod support;
+
 use kd_eval::auto::Strength;
 use kd_eval::correlation::pearson;
 use kd_eval::intervals::bootstrap;
 use kd_eval::marks::{Evidence, Sum, Sums, strengths};
-use kd_eval::replay::{Empty, Question, Replay, Table};
+use kd_eval::replay::{Question, Replay, Table};
 use kd_eval::weights::{Labelled, learned, learned_towards, odds};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
@@ -18,6 +20,7 @@ use rand::seq::SliceRandom;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use support::table;
 
 const GSM: (&str, &str) = ("GSM8K", "zeroeval_gsm_44models.csv");
 const MATH: (&str, &str) = ("MATH", "zeroeval_math-l5_43models.csv");
@@ -194,12 +197,6 @@ fn surprising(council: &Council<'_>) -> Vec<Vec<usize>> {
         top(&(0..q.keys.len()).map(score).collect::<Vec<_>>())
     });
     each.collect()
-}
-
-fn table(file: &str) -> Table {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/replay");
-    let text = std::fs::read_to_string(path.join(file)).unwrap();
-    Table::read(&text, Empty::Abstains).unwrap()
 }
 
 /// Recorded answers elsewhere, from one file or several.

@@ -7,38 +7,23 @@
     clippy::print_stdout
 )]
 
+mod support;
+
 use jiff::Timestamp;
 use kd_eval::deciders::{RECORDED, gold_mark};
 use kd_eval::enough::{Aim, Enough, MARGIN};
 use kd_eval::marks::{Basis, Evidence, Learned, Mark, Member};
-use kd_eval::replay::{Empty, Question, Replay, Table};
+use kd_eval::replay::{Question, Replay};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
-use std::path::PathBuf;
+use support::{FRONTIER, MMLU_PRO, table};
 
 const SETS: [(&str, [&str; 5], [f64; 2]); 4] = [
     ("zeroeval_gsm_44models.csv", FRONTIER, [0.9, 0.95]),
     ("zeroeval_math-l5_43models.csv", FRONTIER, [0.7, 0.8]),
     ("zeroeval_crux_51models.csv", FRONTIER, [0.8, 0.9]),
-    (
-        "mmlu_pro_29models.csv",
-        [
-            "gemini-1.5-pro-002",
-            "gemini-1.5-flash-002",
-            "Meta-Llama-3_1-70B-Instruct",
-            "DeepSeek-Coder-V2",
-            "jamba-1.5-large",
-        ],
-        [0.7, 0.8],
-    ),
-];
-const FRONTIER: [&str; 5] = [
-    "gpt-4o-2024-08-06",
-    "claude-3-5-sonnet-20241022",
-    "gemini-1.5-pro",
-    "Meta-Llama-3.1-405B-Instruct@hyperbolic",
-    "Mistral-Large-2",
+    ("mmlu_pro_29models.csv", MMLU_PRO, [0.7, 0.8]),
 ];
 /// Questions that all members were asked, which teach the rule and the strengths; marks of verdicts to promise about.
 const TAUGHT: usize = 250;
@@ -67,11 +52,8 @@ enum Stop {
 }
 
 fn replay(file: &str, members: &[&str]) -> Replay {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/replay");
-    let text = std::fs::read_to_string(path.join(file)).unwrap();
-    let table = Table::read(&text, Empty::Abstains).unwrap();
     let names: Vec<String> = members.iter().map(|name| (*name).to_owned()).collect();
-    table.council(&names).unwrap()
+    table(file).council(&names).unwrap()
 }
 
 /// Returns the marked verdict of a question, for which members are asked in the rule's order.
