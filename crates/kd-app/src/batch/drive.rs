@@ -258,10 +258,7 @@ impl Loop {
         if let Some(wake) = self.looked.take() {
             return Ok(wake);
         }
-        if let (Some(_), Some(next)) = (self.pace.every, self.next_start)
-            && let Some(wait) = next.checked_duration_since(Instant::now())
-            && !wait.is_zero()
-        {
+        if let Some(wait) = self.pause() {
             return Ok(Some(wait));
         }
         let slots = self.free_slots();
@@ -273,13 +270,19 @@ impl Loop {
         Ok(self.begin(claimed, slots))
     }
 
+    /// Returns the time until the rate allows the next start, if it does not now.
+    fn pause(&self) -> Option<Duration> {
+        self.pace.every?;
+        let wait = self.next_start?.checked_duration_since(Instant::now())?;
+        (!wait.is_zero()).then_some(wait)
+    }
+
     /// Takes the slots for the questions that may be started now.
     fn free_slots(&self) -> Vec<Slot> {
-        match (self.pace.every, self.next_start) {
-            _ if self.ending.is_some() => Vec::new(),
-            (Some(_), Some(next)) if next > Instant::now() => Vec::new(),
-            (Some(_), _) => self.slots.take(1),
-            (None, _) => self.slots.take(usize::MAX),
+        match self.pace.every {
+            _ if self.ending.is_some() || self.pause().is_some() => Vec::new(),
+            Some(_) => self.slots.take(1),
+            None => self.slots.take(usize::MAX),
         }
     }
 
