@@ -236,6 +236,10 @@ impl Kingdom {
 
     /// Returns the settings: those of the user's own file, which other files and variables can only lower.
     pub fn eval_settings(&self) -> EvalConfig {
+        let here = &self.loaded().config.eval;
+        if here.share <= 0.0 {
+            return here.clone();
+        }
         let own = load(&self.env().config_paths(None), [], &[]);
         // A file that cannot be read allows nothing.
         let own = own.map_or_else(
@@ -245,7 +249,6 @@ impl Kingdom {
             },
             |own| own.config.eval,
         );
-        let here = &self.loaded().config.eval;
         EvalConfig {
             share: own.share.min(here.share),
             max_usd: own.max_usd.min(here.max_usd),
