@@ -70,6 +70,21 @@ pub struct Started {
     pub scratch: Option<TempDir>,
 }
 
+impl Started {
+    /// A session in a thread that lasts, without tools of a program.
+    pub(crate) fn new(session: Session, say: Op, opened: Opened) -> Self {
+        Started {
+            session,
+            say,
+            notices: Vec::new(),
+            opened,
+            acts: false,
+            lease: None,
+            scratch: None,
+        }
+    }
+}
+
 /// The thread of a session.
 #[derive(Debug)]
 pub struct Opened {
@@ -422,15 +437,7 @@ impl Prepared {
             }
         };
         match self.engine.open_and(thread, open, then) {
-            Ok(session) => Ok(Started {
-                session,
-                say: self.op,
-                notices: Vec::new(),
-                opened,
-                acts: false,
-                lease: None,
-                scratch: None,
-            }),
+            Ok(session) => Ok(Started::new(session, self.op, opened)),
             Err(error) => {
                 opened.discard_unsaid();
                 Err(error.into())

@@ -288,15 +288,8 @@ fn start(
     let engine = engine.clone().telling(held_event(kingdom, &[]));
     let engine = kingdom.concluding(engine, config, &layout, required);
     let opened = Opened::of(layout, &thread, is_new);
-    Ok(Started {
-        session: engine.run(thread, opening)?,
-        say,
-        notices: Vec::new(),
-        opened,
-        acts: false,
-        lease: None,
-        scratch: None,
-    })
+    let session = engine.run(thread, opening)?;
+    Ok(Started::new(session, say, opened))
 }
 
 /// Returns the planner's input, including this folder's data: the user's roles and, if enabled, long-term memory.

@@ -187,14 +187,10 @@ impl Resuming<'_> {
             .kingdom
             .concluding(engine, &self.config, &self.layout, self.required);
         let opened = Opened::of(self.layout, &self.thread, false);
+        let session = engine.run_on(self.thread, opening, resumed.view)?;
         Ok(Started {
-            session: engine.run_on(self.thread, opening, resumed.view)?,
-            say: Op::Resume,
-            notices: Vec::new(),
-            opened,
-            acts: false,
             lease: Some(lease),
-            scratch: None,
+            ..Started::new(session, Op::Resume, opened)
         })
     }
 }

@@ -178,18 +178,13 @@ impl PreparedDebate<'_> {
             Ok(engine.run(thread, opening)?)
         };
         match run() {
-            Ok(session) => Ok(Started {
-                session,
-                say: Op::Say {
+            Ok(session) => {
+                let say = Op::Say {
                     body: question.text,
                     to: Address::All,
-                },
-                notices: Vec::new(),
-                opened,
-                acts: false,
-                lease: None,
-                scratch: None,
-            }),
+                };
+                Ok(Started::new(session, say, opened))
+            }
             Err(error) => {
                 opened.discard_unsaid();
                 Err(error)

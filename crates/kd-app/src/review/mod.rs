@@ -209,15 +209,7 @@ impl Reviewing {
             layout,
             folder,
         };
-        let started = Started {
-            session: engine.run(thread, opening)?,
-            say,
-            notices: Vec::new(),
-            opened,
-            acts: false,
-            lease: None,
-            scratch: None,
-        };
+        let started = Started::new(engine.run(thread, opening)?, say, opened);
         Ok((started, keeping))
     }
 
