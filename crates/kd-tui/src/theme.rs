@@ -255,20 +255,7 @@ mod tests {
             (Ground::Light, Color::Rgb(253, 246, 227)),
         ] {
             let theme = Theme::new(Choice::Auto, Depth::True, ground);
-            for color in [
-                AnsiColor::Cyan,
-                AnsiColor::Magenta,
-                AnsiColor::Green,
-                AnsiColor::Blue,
-                AnsiColor::Yellow,
-                AnsiColor::Red,
-                AnsiColor::BrightCyan,
-                AnsiColor::BrightMagenta,
-                AnsiColor::BrightGreen,
-                AnsiColor::BrightBlue,
-                AnsiColor::BrightYellow,
-                AnsiColor::BrightRed,
-            ] {
+            for color in crate::text::style::COLORS {
                 let (a, b) = (luminance(theme.color(color)), luminance(under));
                 let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);
                 assert!(contrast >= 4.5, "{ground:?} {color:?}: {contrast:.1}");

@@ -97,22 +97,24 @@ impl Styles {
     }
 }
 
-/// Returns the style of the speaker with this index: readable on light and dark backgrounds.
+/// The colors of speakers, by index: readable on light and dark backgrounds.
+pub(crate) const COLORS: [AnsiColor; 12] = [
+    AnsiColor::Cyan,
+    AnsiColor::Magenta,
+    AnsiColor::Green,
+    AnsiColor::Blue,
+    AnsiColor::Yellow,
+    AnsiColor::Red,
+    AnsiColor::BrightCyan,
+    AnsiColor::BrightMagenta,
+    AnsiColor::BrightGreen,
+    AnsiColor::BrightBlue,
+    AnsiColor::BrightYellow,
+    AnsiColor::BrightRed,
+];
+
+/// Returns the style of the speaker with this index.
 pub fn speaker(place: usize) -> Style {
-    const COLORS: [AnsiColor; 12] = [
-        AnsiColor::Cyan,
-        AnsiColor::Magenta,
-        AnsiColor::Green,
-        AnsiColor::Blue,
-        AnsiColor::Yellow,
-        AnsiColor::Red,
-        AnsiColor::BrightCyan,
-        AnsiColor::BrightMagenta,
-        AnsiColor::BrightGreen,
-        AnsiColor::BrightBlue,
-        AnsiColor::BrightYellow,
-        AnsiColor::BrightRed,
-    ];
     Style::new()
         .bold()
         .fg_color(Some(COLORS[place % COLORS.len()].into()))
