@@ -5,8 +5,9 @@ use super::store::Place;
 use crate::env::Env;
 use crate::transport::client::{self, Certificates};
 use kd_local::catalog::KnownModel;
-use reqwest::StatusCode;
 use reqwest::header::{CONTENT_RANGE, RANGE};
+use reqwest::redirect::Policy;
+use reqwest::{Client, ClientBuilder, StatusCode};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::time::Duration;
@@ -14,11 +15,24 @@ use std::time::Duration;
 /// The hub's address, unless `HF_ENDPOINT` is set.
 const ENDPOINT: &str = "https://huggingface.co";
 /// Connection timeout: short, so that a machine that cannot reach the hub tries the next source soon.
-pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Timeout without any data.
-pub(super) const READ_LIMIT: Duration = Duration::from_secs(30);
+const READ_LIMIT: Duration = Duration::from_secs(30);
 /// Attempts without progress before this source is given up.
 const IDLE_ATTEMPTS: u32 = 2;
+
+fn limited(builder: ClientBuilder) -> ClientBuilder {
+    builder
+        .connect_timeout(CONNECT_LIMIT)
+        .read_timeout(READ_LIMIT)
+}
+
+/// Returns a client for one address, which follows no redirect.
+pub(super) fn one_host(url: &str) -> Result<Client, String> {
+    client::create(url, Certificates::System, |builder| {
+        limited(builder).redirect(Policy::none())
+    })
+}
 
 /// Returns the hub's display name.
 pub(super) fn name(env: &Env) -> String {
@@ -36,11 +50,7 @@ pub(super) async fn fetch(
 ) -> Result<(), String> {
     let endpoint = name(env);
     let url = model.hub.url(&endpoint);
-    let client = client::create(&url, Certificates::System, |builder| {
-        builder
-            .connect_timeout(CONNECT_LIMIT)
-            .read_timeout(READ_LIMIT)
-    })?;
+    let client = client::create(&url, Certificates::System, limited)?;
     let mut have = length(place);
     progress(Progress::Trying {
         from: endpoint,
@@ -76,12 +86,7 @@ pub(super) async fn fetch(
 /// Asks the hub for the SHA-256 of a file, before anything is downloaded. `None` if it names none: mirrors need not.
 /// The header is on the hub's own response, which may redirect to the file.
 async fn named(url: &str) -> Result<Option<String>, String> {
-    let client = client::create(url, Certificates::System, |builder| {
-        builder
-            .connect_timeout(CONNECT_LIMIT)
-            .read_timeout(READ_LIMIT)
-            .redirect(reqwest::redirect::Policy::none())
-    })?;
+    let client = one_host(url)?;
     let response = match client.head(url).send().await {
         Ok(response) => response,
         Err(e) if e.is_connect() => {

@@ -1,8 +1,8 @@
 //! Downloads litellm's price list, at the user's request.
 
-use super::hub::{CONNECT_LIMIT, READ_LIMIT};
+use super::hub::one_host;
 use crate::status::io_words;
-use crate::transport::client::{self, Certificates, is_loopback};
+use crate::transport::client::is_loopback;
 
 /// Maximum size of the list in bytes: the one of 2026 has 3 MiB.
 pub const LIST_BYTES_MAX: u64 = 32 << 20;
@@ -23,12 +23,7 @@ pub async fn fetch(url: &str) -> Result<Vec<u8>, String> {
     if !may {
         return Err("an address begins with https://".to_owned());
     }
-    let client = client::create(url, Certificates::System, |builder| {
-        builder
-            .connect_timeout(CONNECT_LIMIT)
-            .read_timeout(READ_LIMIT)
-            .redirect(reqwest::redirect::Policy::none())
-    })?;
+    let client = one_host(url)?;
     let unreachable = |e: reqwest::Error| format!("it cannot be reached ({})", io_words(&e));
     let mut response = client.get(url).send().await.map_err(unreachable)?;
     if !response.status().is_success() {
