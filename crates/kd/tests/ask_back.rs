@@ -2,11 +2,9 @@
 
 mod support;
 
-use portable_pty::{CommandBuilder, native_pty_system};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::Write;
-use support::pty::{listen, size};
+use support::pty;
 use support::{Home, Said};
 
 const QUESTION: &str = "How many crates fit into the van?";
@@ -200,39 +198,22 @@ fn on_terminal(home: &Home, answer: &str) -> (String, u32) {
 
 /// The same with further options. Also returns whether the user was asked.
 fn on_terminal_with(home: &Home, answer: &str, more: &[&str]) -> (String, u32, bool) {
-    let pty = native_pty_system()
-        .openpty(size(80, 24))
-        .expect("a terminal");
-    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
-    command.env_clear();
-    for (name, value) in [
-        ("PATH", "/usr/bin:/bin"),
-        ("TERM", "xterm"),
-        ("NO_COLOR", "1"),
-        (support::SANDBOX, "false"),
-    ] {
-        command.env(name, value);
-    }
-    command.env("HOME", home.path());
-    command.args([&ASK[..], more, &["--plain", "--ask-back", QUESTION]].concat());
-    command.cwd(home.work());
-    let mut child = pty.slave.spawn_command(command).expect("it starts");
-    drop(pty.slave);
-    let bytes = listen(pty.master.as_ref());
-    let mut keys = pty.master.take_writer().expect("keys");
+    let args = [&ASK[..], more, &["--plain", "--ask-back", QUESTION]].concat();
+    let mut on = pty::on_terminal(home, 80, &[], &args);
     let (mut seen, mut typed) = (String::new(), false);
-    while let Ok(more) = bytes.recv() {
+    while let Ok(more) = on.bytes.recv() {
         seen.push_str(&String::from_utf8_lossy(&more));
         if !typed && seen.contains("(Enter for none): ") {
             typed = true;
             let enter = if answer == "\u{3}" { "" } else { "\n" };
-            keys.write_all(format!("{answer}{enter}").as_bytes())
+            on.keys
+                .write_all(format!("{answer}{enter}").as_bytes())
                 .expect("typed");
         }
     }
     (
         seen.replace("\r\n", "\n"),
-        child.wait().expect("it ends").exit_code(),
+        on.child.wait().expect("it ends").exit_code(),
         typed,
     )
 }

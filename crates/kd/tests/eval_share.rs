@@ -3,11 +3,9 @@
 
 mod support;
 
-use portable_pty::{CommandBuilder, native_pty_system};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::Write;
-use support::pty::{listen, size};
+use support::pty::on_terminal;
 use support::{Home, Said};
 
 /// A council whose first member is wrong.
@@ -205,57 +203,39 @@ fn forgetting_a_thread_forgets_what_was_asked_beside_it() {
 #[test]
 fn consent_is_asked_once_on_a_terminal_after_the_verdict() {
     let home = home(&json!({"share": 1, "maxUsd": 0.25}));
-    let on_terminal = |typed: &str| {
-        let pty = native_pty_system()
-            .openpty(size(200, 24))
-            .expect("a terminal");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
-        command.env_clear();
-        for (name, value) in [
-            ("PATH", "/usr/bin:/bin"),
-            ("TERM", "xterm"),
-            ("NO_COLOR", "1"),
-        ] {
-            command.env(name, value);
-        }
-        command.env(support::SANDBOX, "false");
-        command.env("HOME", home.path());
-        command.args([
+    let played = |typed: &str| {
+        let args = [
             "deliberate",
             "--plain",
             "--members",
             "ann,bob,cyd",
             "What is 17*23?",
-        ]);
-        command.cwd(home.work());
-        let mut child = pty.slave.spawn_command(command).expect("it starts");
-        drop(pty.slave);
-        let bytes = listen(pty.master.as_ref());
-        let mut input = pty.master.take_writer().expect("a keyboard");
+        ];
+        let mut on = on_terminal(&home, 200, &[], &args);
         let (mut seen, mut is_typed) = (String::new(), false);
-        while let Ok(more) = bytes.recv() {
+        while let Ok(more) = on.bytes.recv() {
             seen.push_str(&String::from_utf8_lossy(&more));
             if !is_typed && seen.contains("[y/N]") {
-                input.write_all(typed.as_bytes()).expect("typed");
+                on.keys.write_all(typed.as_bytes()).expect("typed");
                 is_typed = true;
             }
         }
-        assert_eq!(child.wait().expect("it ends").exit_code(), 0, "{seen}");
+        assert_eq!(on.child.wait().expect("it ends").exit_code(), 0, "{seen}");
         seen
     };
     // Ctrl+C is no answer, and changes no exit code.
     for key in ["\u{3}", "\u{3}"] {
-        let stopped = on_terminal(key);
+        let stopped = played(key);
         assert!(
             stopped.contains("[y/N]") && shared(&home).is_empty(),
             "{stopped}"
         );
     }
-    let first = on_terminal("y\n");
+    let first = played("y\n");
     let (verdict, consent) = (first.find("see it:"), first.find("at most $0.25 a day"));
     assert!(verdict.is_some() && verdict < consent, "{first}");
     assert_eq!(shared(&home), BOTH);
-    let second = on_terminal("");
+    let second = played("");
     assert!(
         !second.contains("[y/N]") && second.contains("also asked"),
         "{second}"

@@ -3,12 +3,11 @@
 
 mod support;
 
-use portable_pty::{CommandBuilder, native_pty_system};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use support::Home;
-use support::pty::{listen, size};
+use support::pty;
 
 const BEGIN: &str = "<!-- three weeks: begin -->\n";
 const END: &str = "<!-- three weeks: end -->\n";
@@ -82,32 +81,14 @@ impl Week {
 
     /// Runs a command on a terminal of 80 columns. Returns what is on it.
     fn on_terminal(&mut self, day: u32, args: &[&str]) -> String {
-        let pty = native_pty_system()
-            .openpty(size(80, 24))
-            .expect("a terminal");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
-        command.env_clear();
-        for (name, value) in [
-            ("PATH", "/usr/bin:/bin"),
-            ("TERM", "xterm"),
-            ("NO_COLOR", "1"),
-            ("TZ", "UTC"),
-            (support::SANDBOX, "false"),
-        ] {
-            command.env(name, value);
-        }
-        command.env("HOME", self.home.path());
-        command.env("KD_NOW", now(day));
-        command.args(args);
-        command.cwd(self.home.work());
-        let mut child = pty.slave.spawn_command(command).expect("it starts");
-        drop(pty.slave);
-        let bytes = listen(pty.master.as_ref());
+        let now = now(day);
+        let more = [("TZ", "UTC"), ("KD_NOW", now.as_str())];
+        let mut on = pty::on_terminal(&self.home, 80, &more, args);
         let mut seen = Vec::new();
-        while let Ok(more) = bytes.recv() {
+        while let Ok(more) = on.bytes.recv() {
             seen.extend(more);
         }
-        assert_eq!(child.wait().expect("it ends").exit_code(), 0);
+        assert_eq!(on.child.wait().expect("it ends").exit_code(), 0);
         let text = String::from_utf8(seen).expect("text").replace("\r\n", "\n");
         self.named(&text)
     }

@@ -1,7 +1,8 @@
 //! A real pseudo-terminal: its size and its output.
 
-use portable_pty::{MasterPty, PtySize};
-use std::io::Read;
+use super::{Home, SANDBOX};
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, channel};
 
 pub(crate) fn size(columns: u16, rows: u16) -> PtySize {
@@ -26,4 +27,49 @@ pub(crate) fn listen(master: &dyn MasterPty) -> Receiver<Vec<u8>> {
         }
     });
     bytes
+}
+
+/// The program on a terminal.
+pub(crate) struct OnTerminal {
+    /// The process.
+    pub(crate) child: Box<dyn Child + Send + Sync>,
+    /// What it prints; ends when it does.
+    pub(crate) bytes: Receiver<Vec<u8>>,
+    /// The keyboard.
+    pub(crate) keys: Box<dyn Write + Send>,
+    _master: Box<dyn MasterPty + Send>,
+}
+
+/// Starts the program in a home, on a terminal of these columns and 24 rows, without colors, and with further variables.
+pub(crate) fn on_terminal(
+    home: &Home,
+    columns: u16,
+    more: &[(&str, &str)],
+    args: &[&str],
+) -> OnTerminal {
+    let pty = native_pty_system()
+        .openpty(size(columns, 24))
+        .expect("a terminal");
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
+    command.env_clear();
+    let common = [
+        ("PATH", "/usr/bin:/bin"),
+        ("TERM", "xterm"),
+        ("NO_COLOR", "1"),
+        (SANDBOX, "false"),
+    ];
+    for (name, value) in common.iter().chain(more) {
+        command.env(name, value);
+    }
+    command.env("HOME", home.path());
+    command.args(args);
+    command.cwd(home.work());
+    let child = pty.slave.spawn_command(command).expect("it starts");
+    drop(pty.slave);
+    OnTerminal {
+        child,
+        bytes: listen(pty.master.as_ref()),
+        keys: pty.master.take_writer().expect("a keyboard"),
+        _master: pty.master,
+    }
 }
