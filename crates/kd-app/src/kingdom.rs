@@ -206,6 +206,9 @@ impl Kingdom {
             true => self.engine.get_or_init(new).clone(),
             false => new(),
         };
-        engine.masking(secrets)
+        let engine = engine.masking(secrets);
+        #[cfg(feature = "forum")]
+        let engine = self.unsharing(engine);
+        engine
     }
 }

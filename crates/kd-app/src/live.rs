@@ -7,8 +7,10 @@
 mod answers;
 
 use answers::places;
-pub use answers::{Answered, Cost, columns, marked, samples};
-pub(crate) use answers::{Bill, all_marked, all_places, judged, read_rows, thread_of};
+pub use answers::{Answered, Cost, Council, CouncilMember, columns, marked, samples};
+pub(crate) use answers::{
+    Bill, MarkedQuestion, all_marked, all_places, judged, read_rows, thread_of,
+};
 
 use crate::batch::{BatchRequest, Batching, How, of};
 use crate::error::{ErrorKind, UserError};

@@ -9,20 +9,19 @@
 //! in the budget of the day before it is spent ([`budget`]).
 
 mod budget;
+mod private;
+mod report;
 
 pub use budget::{Reserved, is_news};
+pub use report::{SharedAnswers, SharedCouncil};
 
 use crate::batch::of;
 use crate::env::Env;
 use crate::error::UserError;
 use crate::kingdom::Kingdom;
-use crate::live::{
-    Answered, Bill, Cost, Known, Live, LiveRequest, Way, all_marked, all_places, judged, read_rows,
-    thread_of,
-};
+use crate::live::{Bill, Cost, Known, Live, LiveRequest, Way};
 use crate::request::Limits;
 use crate::trust;
-use kd_core::batch::Row;
 use kd_core::config::{Config, EvalConfig, is_program};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::unmarked;
@@ -30,10 +29,9 @@ use kd_core::roles::Duty;
 use kd_core::spending::{Ceiling, Spent};
 use kd_store::config::load;
 use kd_store::user_dirs::{make_private, project_key};
-use kd_store::{Layout, Thread, private};
+use kd_store::{Layout, Thread};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// The source of the batches, as lists show it.
@@ -115,16 +113,6 @@ pub enum Consent {
     Refused,
     /// Never asked.
     Unasked,
-}
-
-/// The answers to shared questions, those whose right answer the user's marks tell.
-pub struct SharedAnswers {
-    /// The questions.
-    pub known: Vec<Known>,
-    /// The answers of each way.
-    pub ways: Vec<(Way, Answered)>,
-    /// Number of shared questions whose right answer is unknown.
-    pub unmarked: u64,
 }
 
 impl Kingdom {
@@ -254,54 +242,6 @@ impl Kingdom {
             max_usd: own.max_usd.min(here.max_usd),
         }
     }
-
-    /// Returns the answers to shared questions.
-    ///
-    /// # Errors
-    /// If the marks, the batches or the threads of the project cannot be read.
-    pub fn shared(&self) -> Result<SharedAnswers, UserError> {
-        let layout = self.env().layout()?;
-        let threads = all_places(&layout)?;
-        let mut rows: BTreeMap<Way, BTreeMap<String, Row>> = BTreeMap::new();
-        if let Some(batches) = of(self.env())? {
-            for batch in batches.all()? {
-                let of_way = |way: &Way| batch.about.source == source(*way);
-                if let Some(way) = Way::ALL.into_iter().find(of_way) {
-                    read_rows(&batches, &batch.about.id, rows.entry(way).or_default())?;
-                }
-            }
-        }
-        let ids: BTreeSet<&String> = rows.values().flat_map(BTreeMap::keys).collect();
-        let mut known = all_marked(self, (&layout, &threads))?;
-        known.retain(|known| ids.contains(&known.id));
-        let unmarked = (ids.len() - known.len()) as u64;
-        // Equal questions count once: those with an answer of each way come first.
-        let answered = |way: Way, id: &str| rows.get(&way)?.get(id).and_then(thread_of);
-        let is_whole = |id: &str| {
-            let mut ways = [Way::Member, Way::Samples].into_iter();
-            ways.all(|way| answered(way, id).is_some())
-        };
-        known.sort_by_key(|known| !is_whole(&known.id));
-        let mut texts = BTreeSet::new();
-        known.retain(|known| texts.insert(known.text.clone()));
-        let answers = |way: Way| {
-            let mut found = Answered::default();
-            for known in &known {
-                let thread = match way {
-                    Way::Council => known.id.split('#').next(),
-                    _ => answered(way, &known.id),
-                };
-                found.add(way, known, judged(known, thread, (&layout, &threads)));
-            }
-            (way, found)
-        };
-        let ways = Way::ALL.map(answers).into();
-        Ok(SharedAnswers {
-            known,
-            ways,
-            unmarked,
-        })
-    }
 }
 
 /// Returns what is left of limits; the strictest of each counts.
@@ -349,7 +289,7 @@ fn consent_file(env: &Env) -> Result<PathBuf, UserError> {
 /// # Errors
 /// The user's state folder cannot be read.
 pub fn consent(env: &Env, settings: &EvalConfig) -> Result<Consent, UserError> {
-    let Some(bytes) = private::read(&consent_file(env)?, CONSENT_BYTES_MAX)? else {
+    let Some(bytes) = kd_store::private::read(&consent_file(env)?, CONSENT_BYTES_MAX)? else {
         return Ok(Consent::Unasked);
     };
     Ok(consent_in(&String::from_utf8_lossy(&bytes), settings))
@@ -378,7 +318,7 @@ pub fn keep_consent(env: &Env, settings: &EvalConfig, agrees: bool) -> Result<()
     make_private(env.user_dirs().state()?)?;
     let answer = if agrees { "yes" } else { "no" };
     let text = format!("{answer} {} {}\n", settings.share, settings.max_usd);
-    Ok(private::replace_synced(
+    Ok(kd_store::private::replace_synced(
         &consent_file(env)?,
         text.as_bytes(),
     )?)

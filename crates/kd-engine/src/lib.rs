@@ -179,7 +179,11 @@ pub struct Engine {
     told: Vec<Event>,
     secrets: Arc<Secrets>,
     concluding: Option<Arc<actor::Concluding>>,
+    becoming_private: Option<Arc<BecomingPrivate>>,
 }
+
+/// What to do with a thread that just became private.
+type BecomingPrivate = dyn Fn(&Thread) + Send + Sync;
 
 impl Engine {
     /// Creates an engine with these backends.
@@ -189,6 +193,7 @@ impl Engine {
             told: Vec::new(),
             secrets: Arc::default(),
             concluding: None,
+            becoming_private: None,
         }
     }
 
@@ -208,6 +213,13 @@ impl Engine {
         conclude: impl Fn(&Concluded<'_>) -> Vec<Event> + Send + Sync + 'static,
     ) -> Self {
         self.concluding = Some(Arc::new(conclude));
+        self
+    }
+
+    /// Calls `became` with each thread that a session makes private; it may block.
+    #[must_use]
+    pub fn becoming_private(mut self, became: impl Fn(&Thread) + Send + Sync + 'static) -> Self {
+        self.becoming_private = Some(Arc::new(became));
         self
     }
 
@@ -359,7 +371,11 @@ impl Engine {
             for member in &members {
                 backends.stays_here(member).map_err(Error::Private)?;
             }
+            let was_private = thread.meta().is_private();
             thread.make_private()?;
+            if let Some(became) = self.becoming_private.as_ref().filter(|_| !was_private) {
+                became(&thread);
+            }
         }
         // A short answer starts no stream, so a stream left by a killed process under the same name would stay. Failing
         // to clean up does not prevent the conversation.

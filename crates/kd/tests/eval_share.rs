@@ -5,6 +5,7 @@ mod support;
 
 use serde_json::{Value, json};
 use std::fs;
+use std::path::{Path, PathBuf};
 use support::pty::on_terminal;
 use support::{Home, Said};
 
@@ -182,8 +183,14 @@ fn forgetting_a_thread_forgets_what_was_asked_beside_it() {
     let forgot = home.run(&["forget", &id, "--yes"]);
     assert_eq!(forgot.code, Some(0), "{}{}", forgot.out, forgot.err);
     assert!(shared(&home).is_empty(), "{}", forgot.out);
-    // No file has the question.
-    let mut folders = vec![home.path().to_owned()];
+    let with_question = files_with(home.path(), "What is 17*23?");
+    assert!(with_question.is_empty(), "{with_question:?}");
+}
+
+/// Returns the files below a folder that contain a text.
+fn files_with(folder: &Path, text: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("listed").flatten() {
             let path = entry.path();
@@ -191,13 +198,180 @@ fn forgetting_a_thread_forgets_what_was_asked_beside_it() {
                 kind if kind.is_dir() => folders.push(path),
                 kind if kind.is_file() => {
                     let bytes = fs::read(&path).expect("read");
-                    let text = String::from_utf8_lossy(&bytes);
-                    assert!(!text.contains("What is 17*23?"), "{}", path.display());
+                    if String::from_utf8_lossy(&bytes).contains(text) {
+                        found.push(path);
+                    }
                 }
                 _ => {}
             }
         }
     }
+    found
+}
+
+/// Asks a question and marks its verdict with the right answer.
+fn ask_and_mark(home: &Home, question: &str, more: &[&str]) {
+    let said = home.run(&[&["deliberate", question], more].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.err.contains("also asked for"), "{}", said.err);
+    let marked = home.run(&["mark", "391"]);
+    assert_eq!(marked.code, Some(0), "{}", marked.err);
+}
+
+fn report(home: &Home) -> Value {
+    home.run(&["eval", "--live", "--report", "--json"]).json()
+}
+
+#[test]
+fn unlike_councils_are_compared_each_for_itself() {
+    let home = home(&json!({"share": 1}));
+    agree(&home, "yes 1 9\n");
+    let (three, two) = (["--members", "ann,bob,cyd"], ["--members", "bob,cyd"]);
+    ask_and_mark(&home, "What is 17*23?", &three);
+    ask_and_mark(&home, "What is 23*17?", &three);
+    ask_and_mark(&home, "What is 17*23?", &two);
+    let enough = [&three[..], &["--protocol", "certain-enough"]].concat();
+    ask_and_mark(&home, "What is 17*23?", &enough);
+    let found = report(&home);
+    let councils: Vec<(Value, Value, Value)> = std::iter::once(&found)
+        .chain(found["earlier_councils"].as_array().expect("a list"))
+        .map(|one| {
+            let council = &one["council"];
+            let of = |name: &str| council[name].clone();
+            (
+                one["members"].clone(),
+                json!([of("protocol"), of("stopping")]),
+                one["questions"].clone(),
+            )
+        })
+        .collect();
+    let expected = [
+        (
+            json!(["ann", "bob", "cyd"]),
+            json!(["certain-enough", "settled"]),
+            json!(1),
+        ),
+        (json!(["bob", "cyd"]), json!(["vote", null]), json!(1)),
+        (
+            json!(["ann", "bob", "cyd"]),
+            json!(["vote", null]),
+            json!(2),
+        ),
+    ];
+    assert_eq!(councils, expected, "{found:#}");
+    // The member that is best alone is right in the newer tables only.
+    let alone = |one: &Value| one["ways"][1]["right"].clone();
+    assert_eq!(
+        alone(&found["earlier_councils"][1]),
+        json!(0.5),
+        "{found:#}"
+    );
+    assert_eq!(alone(&found), json!(1.0), "{found:#}");
+
+    let text = home.run(&["eval", "--live", "--report"]).out;
+    let titles: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("· council of "))
+        .collect();
+    let begins = ["1 question of", "1 question of", "2 questions of"];
+    assert_eq!(titles.len(), 3, "{text}");
+    for (title, begin) in titles.iter().zip(begins) {
+        assert!(title.starts_with(begin), "{text}");
+    }
+    assert!(
+        titles[0].contains("protocol certain-enough (settled)"),
+        "{text}"
+    );
+    let model = format!("bob ({})", home.path().join("bob.json").display());
+    assert!(titles[1].contains(&model), "{text}");
+
+    let folder = home.path().join("eee");
+    let folder = folder.to_str().expect("text");
+    let written = home.run(&[
+        "eval", "--live", "--report", "--format", "eee", "-o", folder,
+    ]);
+    for task in ["own-questions/", "own-questions-2/", "own-questions-3/"] {
+        assert!(written.out.contains(task), "{}{}", written.out, written.err);
+    }
+}
+
+#[test]
+fn equal_questions_count_once_by_the_first_whose_answers_are_all_there() {
+    let home = home(&json!({"share": 1}));
+    agree(&home, "yes 1 9\n");
+    let members = ["--members", "ann,bob,cyd"];
+    ask_and_mark(&home, "What is 17*23?", &members);
+    fs::remove_dir_all(home.work().join(".kd/batches")).expect("removed");
+    let lost = report(&home);
+    assert_eq!(lost["questions"], 0, "{lost:#}");
+    assert_eq!(
+        lost["left_out"].as_array().map(Vec::len),
+        Some(1),
+        "{lost:#}"
+    );
+    for _ in 0..2 {
+        ask_and_mark(&home, "What is 17*23?", &members);
+        let found = report(&home);
+        assert_eq!(found["questions"], 1, "{found:#}");
+        assert_eq!(found["left_out"], json!([]), "{found:#}");
+        assert_eq!(found["ways"][0]["right"], 1.0, "{found:#}");
+    }
+}
+
+#[test]
+fn a_thread_that_becomes_private_or_is_deleted_leaves_the_comparison() {
+    let home = home(&json!({"share": 1}));
+    agree(&home, "yes 1 9\n");
+    let members = ["--members", "ann,bob,cyd"];
+    ask_and_mark(&home, "What is 17*23?", &members);
+    assert_eq!(report(&home)["questions"], 1);
+    let kept = || files_with(&home.work().join(".kd/batches"), "What is 17*23?");
+    assert!(!kept().is_empty());
+    let private = home.run(&["ask", "--continue", "--private", "-m", "bob", "And now?"]);
+    assert_eq!(private.code, Some(0), "{}", private.err);
+    // At once, not only in the next report.
+    assert!(kept().is_empty(), "{:?}", kept());
+    assert!(shared(&home).is_empty());
+    let nothing = |what: &str| {
+        let said = home.run(&["eval", "--live", "--report"]);
+        assert_eq!(said.code, Some(2), "{what}: {}", said.out);
+        assert!(
+            said.err.contains("no question was shared yet"),
+            "{what}: {}",
+            said.err
+        );
+    };
+    nothing("private");
+    assert_eq!(home.threads().len(), 1, "the thread stays");
+
+    ask_and_mark(&home, "What is 23*17?", &members);
+    let newest = home
+        .threads()
+        .into_iter()
+        .find(|thread| !files_with(thread, "23*17").is_empty());
+    fs::remove_dir_all(newest.expect("a thread")).expect("removed");
+    nothing("deleted");
+}
+
+#[test]
+fn a_report_removes_answers_of_a_thread_that_was_made_private_by_hand() {
+    let home = home(&json!({"share": 1}));
+    agree(&home, "yes 1 9\n");
+    ask_and_mark(&home, "What is 17*23?", &["--members", "ann,bob,cyd"]);
+    // Marked as private by hand: the next report removes the answers.
+    let file = home.threads()[0].join("thread.json");
+    let mut meta: Value = serde_json::from_slice(&fs::read(&file).expect("read")).expect("JSON");
+    meta["private"] = json!(true);
+    fs::write(&file, meta.to_string()).expect("written");
+    let said = home.run(&["eval", "--live", "--report"]);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(
+        said.err.contains("no question was shared yet"),
+        "{}",
+        said.err
+    );
+    let kept = files_with(&home.work().join(".kd/batches"), "What is 17*23?");
+    assert!(kept.is_empty() && shared(&home).is_empty(), "{kept:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use kd_core::formats::{MARK, PRINTED, Printed};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use support::{Home, git};
 
@@ -190,6 +191,32 @@ fn decisions(out: &mut Outputs) {
     let again = out.add("replay", &home, &["replay", "--json", "2e98"]);
     assert!(again["difference"].is_object());
     out.add("deliberate", &home, &["why", "--export", "json", "2e98"]);
+}
+
+/// The comparison of shared questions, by two councils.
+fn shares(out: &mut Outputs) {
+    let home = Home::scripted(&["ann", "bob", "cyd"].map(|name| (name, script("yes"))));
+    let text = fs::read_to_string(home.config_file()).expect("read");
+    let mut config: Value = serde_json::from_str(&text).expect("JSON");
+    config["deliberation"] = json!({"protocol": "vote", "answer": "yes-no"});
+    config["eval"] = json!({"share": 1});
+    fs::write(home.config_file(), config.to_string()).expect("written");
+    let state = home.path().join(".local/state/kd");
+    fs::create_dir_all(&state).expect("made");
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).expect("set");
+    fs::write(state.join("eval-share"), "yes 1 9\n").expect("written");
+    for members in ["ann,bob,cyd", "ann,bob"] {
+        let said = home.run(&["deliberate", "-m", members, QUESTION]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let marked = home.run(&["mark", "answer: yes"]);
+        assert_eq!(marked.code, Some(0), "{}", marked.err);
+    }
+    let found = out.add(
+        "eval-live",
+        &home,
+        &["eval", "--live", "--report", "--json"],
+    );
+    assert_eq!(found["earlier_councils"].as_array().map(Vec::len), Some(1));
 }
 
 /// Threads: shown, forked, sealed, forgotten, checked.
@@ -761,6 +788,7 @@ fn outputs() -> Outputs {
     batches(&mut out);
     others(&mut out);
     decisions(&mut out);
+    shares(&mut out);
     threads(&mut out);
     debates(&mut out);
     reviews(&mut out);

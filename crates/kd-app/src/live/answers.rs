@@ -4,11 +4,12 @@ use super::{Known, NAME_CHARS, Way};
 use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use crate::marks::{records, verdict};
+use kd_core::Timestamp;
 use kd_core::batch::{Row, Status};
 use kd_core::clean::clean_line;
 use kd_core::config;
 use kd_core::deliberation::report::Report;
-use kd_core::deliberation::{Seat, judge_by_value};
+use kd_core::deliberation::{Plan, Seat, judge_by_value, model_of, protocols};
 use kd_core::roles::Duty;
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
@@ -85,6 +86,22 @@ impl Answered {
     /// Returns how often its member was sampled for a question, on average.
     pub fn mean_samples(&self) -> u64 {
         (self.samples + self.threads / 2) / self.threads.max(1)
+    }
+
+    /// Adds the answers of the same way to other questions.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.judged.extend(other.judged);
+        self.faults.extend(other.faults);
+        self.threads += other.threads;
+        self.spent += other.spent;
+        self.is_unpriced |= other.is_unpriced;
+        self.agents.extend(other.agents);
+        self.samples += other.samples;
+    }
+
+    /// Returns whether the answer to a question cannot be judged.
+    pub(crate) fn is_faulty(&self, id: &str) -> bool {
+        self.faults.contains_key(id)
     }
 
     /// Adds the answer to a question.
@@ -269,6 +286,55 @@ pub(crate) fn judged(
     Ok(found)
 }
 
+/// A council of marked questions: councils are compared with others only if all of this is equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Council {
+    /// Its members, in the order of their names.
+    pub members: Vec<CouncilMember>,
+    /// The protocol.
+    pub protocol: String,
+    /// The rule by which members are not asked, as in marks; `None` if the protocol has only one.
+    pub stopping: Option<String>,
+}
+
+/// A member of a [`Council`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct CouncilMember {
+    /// Its name.
+    pub name: String,
+    /// Its model, as in marks.
+    pub model: String,
+}
+
+impl Council {
+    /// Returns the council of a plan: the members that are asked for a vote.
+    fn of(plan: &Plan) -> Self {
+        let voters = plan.seats.iter().filter(|seat| seat.has(Duty::Opine));
+        let mut members: Vec<CouncilMember> = voters
+            .map(|seat| CouncilMember {
+                name: seat.agent.clone(),
+                model: model_of(&seat.member).to_owned(),
+            })
+            .collect();
+        members.sort();
+        Self {
+            members,
+            protocol: plan.protocol.clone(),
+            stopping: protocols::stopping(plan),
+        }
+    }
+}
+
+/// A marked question.
+pub(crate) struct MarkedQuestion {
+    /// The question with its right answer.
+    pub(crate) known: Known,
+    /// The council that was asked.
+    pub(crate) council: Council,
+    /// The time when its thread was opened, if that is known.
+    pub(crate) at: Option<Timestamp>,
+}
+
 /// Returns the questions of this project whose right answers the user's marks tell, with the newest mark of each. Equal
 /// questions are asked once. Private threads are left out.
 ///
@@ -277,7 +343,8 @@ pub(crate) fn judged(
 pub fn marked(kingdom: &Kingdom) -> Result<Vec<Known>, UserError> {
     let layout = kingdom.env().layout()?;
     let mut texts = BTreeSet::new();
-    let mut found = all_marked(kingdom, (&layout, &all_places(&layout)?))?;
+    let found = all_marked(kingdom, (&layout, &all_places(&layout)?))?;
+    let mut found: Vec<Known> = found.into_iter().map(|marked| marked.known).collect();
     found.retain(|known| texts.insert(known.text.clone()));
     Ok(found)
 }
@@ -286,10 +353,10 @@ pub fn marked(kingdom: &Kingdom) -> Result<Vec<Known>, UserError> {
 pub(crate) fn all_marked(
     kingdom: &Kingdom,
     (layout, places): (&Layout, &BTreeMap<String, Place>),
-) -> Result<Vec<Known>, UserError> {
+) -> Result<Vec<MarkedQuestion>, UserError> {
     let env = kingdom.env();
     let project = project_key(layout.root());
-    let mut found: Vec<Known> = Vec::new();
+    let mut found = Vec::new();
     for mark in kd_sql::marks::read(&env.user_dirs())? {
         let right = mark.winner.clone().filter(|_| mark.credit == 1.0);
         let gold = mark
@@ -315,10 +382,14 @@ pub(crate) fn all_marked(
         let Some(plan) = report.plan.filter(|_| newest.message == mark.message) else {
             continue;
         };
-        found.push(Known {
-            id: format!("{}#{}", mark.thread, mark.message),
-            text: plan.question,
-            gold: Value::String(gold),
+        found.push(MarkedQuestion {
+            council: Council::of(&plan),
+            at: thread.meta().created(),
+            known: Known {
+                id: format!("{}#{}", mark.thread, mark.message),
+                text: plan.question,
+                gold: Value::String(gold),
+            },
         });
     }
     Ok(found)

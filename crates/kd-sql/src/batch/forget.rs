@@ -45,6 +45,18 @@ impl BatchesFile {
         Ok(of_batches.into_iter().filter(is_again).collect())
     }
 
+    /// Forgets the questions that ask the question of a thread again, with their results.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn forget_again(&self, thread: &str) -> Result<(), Error> {
+        if self.0.exists() {
+            let is_again = |question: &Question| is_about(&question.id, thread);
+            Batches::at(&self.0)?.forget(&is_again, thread, false)?;
+        }
+        Ok(())
+    }
+
     /// Returns the batch of the thread in this folder if it is not here but in the database of a fleet, which has the thread
     /// too.
     pub fn of_fleet(&self, thread: &Path) -> Option<String> {

@@ -209,6 +209,24 @@ impl<'j> Job<'j> {
         Ok(job)
     }
 
+    /// Prepares to forget a thread that asked the question of another one again: nothing outside it is searched for its
+    /// text, which is that of the other thread.
+    pub fn of_repeat(layout: &'j Layout, holders: Vec<&'j dyn Holder>, place: &Place) -> Self {
+        Self {
+            layout,
+            reviews: None,
+            holders,
+            targets: vec![Target {
+                place: place.clone(),
+                scope: Scope::Whole,
+                is_copy: false,
+            }],
+            keeps: Vec::new(),
+            pieces: Pieces::default(),
+            now: Timestamp::now(),
+        }
+    }
+
     /// Returns the project whose threads are forgotten.
     pub fn layout(&self) -> &Layout {
         self.layout

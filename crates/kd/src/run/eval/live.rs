@@ -13,10 +13,11 @@ use crate::run::agreed::agreed;
 use crate::run::here::Here;
 use crate::run::notices::notice_line;
 use crate::run::trust;
-use found::Found;
+use found::{All, Found};
 use kd_app::batch::{Batching, Ended, Why};
 use kd_app::infile;
 use kd_app::live::{Answered, Best, Cost, Known, Live, LiveRequest, Way, marked, samples};
+use kd_app::share::SharedCouncil;
 use kd_app::words::count;
 use kd_app::{Limits, Runtime, outfile};
 use kd_core::batch::{self, Estimate, FILE_BYTES_MAX, Fields, Form, Of};
@@ -110,19 +111,22 @@ pub(super) fn run(args: &Eval, questions: Option<&Path>, here: &Here) -> Result<
         members: live.members().to_vec(),
         best: live.best().clone(),
         samples: live.samples(),
-        unmarked: 0,
         source,
         ..Found::of(live.known().to_vec(), answered, args.seed)
     };
-    found.show(args, here)?;
-    Ok(found.exit())
+    let all = All {
+        found: vec![found],
+        unmarked: None,
+    };
+    all.show(args, here)?;
+    Ok(all.exit())
 }
 
-/// Compares what was kept of shared questions (`eval.share`). Nothing is asked.
+/// Compares what was kept of shared questions (`eval.share`), each council for itself. Nothing is asked.
 fn report(args: &Eval, here: &Here) -> Result<Exit, Error> {
     let kingdom = trust::open(here, args.json)?;
     let shared = kingdom.shared()?;
-    if shared.known.is_empty() {
+    if shared.councils.is_empty() {
         let what = match shared.unmarked {
             0 => "no question was shared yet".to_owned(),
             n => format!(
@@ -135,29 +139,37 @@ fn report(args: &Eval, here: &Here) -> Result<Exit, Error> {
             _ => "mark their verdicts with the right answers: `kd mark THREAD 391`",
         }));
     }
-    let agents = |way: Way| -> Vec<String> {
-        let of = shared.ways.iter().find(|(known, _)| *known == way);
-        of.map_or_else(Vec::new, |(_, answered)| {
+    let found = |shared: SharedCouncil| {
+        let of = |wanted: Way| shared.ways.iter().find(|(way, _)| *way == wanted);
+        let best = of(Way::Member).map_or_else(Vec::new, |(_, answered)| {
             answered.agents().cloned().collect()
-        })
+        });
+        Found {
+            members: shared
+                .council
+                .members
+                .iter()
+                .map(|m| m.name.clone())
+                .collect(),
+            best: Best {
+                name: best.join(", "),
+                why: "the best by your marks when each question was asked".to_owned(),
+            },
+            samples: of(Way::Samples).map_or(0, |(_, answered)| answered.mean_samples() as u32),
+            source: "a share of your questions".to_owned(),
+            council: Some(shared.council),
+            ..Found::of(shared.known, shared.ways, args.seed)
+        }
     };
-    let samples = shared.ways.iter().find(|(way, _)| *way == Way::Samples);
-    let found = Found {
-        members: agents(Way::Council),
-        best: Best {
-            name: agents(Way::Member).join(", "),
-            why: "the best by your marks when each question was asked".to_owned(),
-        },
-        samples: samples.map_or(0, |(_, answered)| answered.mean_samples() as u32),
-        unmarked: shared.unmarked,
-        source: "a share of your questions".to_owned(),
-        ..Found::of(shared.known, shared.ways, args.seed)
+    let all = All {
+        found: shared.councils.into_iter().map(found).collect(),
+        unmarked: Some(shared.unmarked),
     };
     if args.format == Some(Format::Eee) {
         written::make_folder(args, here)?;
     }
-    found.show(args, here)?;
-    Ok(found.exit())
+    all.show(args, here)?;
+    Ok(all.exit())
 }
 
 /// Reads questions with their right answers.

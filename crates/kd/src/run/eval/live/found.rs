@@ -7,7 +7,7 @@ use crate::face::json;
 use crate::run::eval::sheet::{Part, Sheet, number, words};
 use crate::run::eval::written;
 use crate::run::here::Here;
-use kd_app::live::{Answered, Best, Known, Way, columns};
+use kd_app::live::{Answered, Best, Council, Known, Way, columns};
 use kd_app::outfile;
 use kd_app::words::count;
 use kd_core::formats::EVAL_LIVE;
@@ -22,7 +22,70 @@ use std::io::Write;
 /// Questions named that were left out.
 const LEFT_OUT_SHOWN: usize = 5;
 
-/// What was found.
+/// The councils that were compared.
+pub(super) struct All {
+    /// What was found of each; the council that was asked last is the first.
+    pub(super) found: Vec<Found>,
+    /// The number of shared questions without a right answer; `None` if the questions are not a share.
+    pub(super) unmarked: Option<u64>,
+}
+
+impl All {
+    pub(super) fn exit(&self) -> Exit {
+        match self.found.iter().any(|found| found.compared.questions > 0) {
+            true => Exit::Done,
+            false => Exit::Failed,
+        }
+    }
+
+    pub(super) fn show(&self, args: &Eval, here: &Here) -> Result<(), Error> {
+        if args.format == Some(Format::Eee) {
+            let files = (1..).zip(&self.found).flat_map(|(n, found)| found.eee(n));
+            return written::files(&files.collect::<Vec<_>>(), args, here);
+        }
+        let text = match (args.format, args.json) {
+            (_, true) => json::text(&self.json(), true)? + "\n",
+            (Some(Format::Md), _) => self.sheet().markdown(),
+            (Some(Format::Html), _) => {
+                let sheet = self.sheet();
+                kd_page::sheet(&sheet.title, &sheet.markdown())
+            }
+            _ => self.sheet().text(),
+        };
+        match &args.output {
+            Some(path) => Ok(outfile::write(path, text.as_bytes(), here)?),
+            None => Ok(crate::out::stdout().lock().write_all(text.as_bytes())?),
+        }
+    }
+
+    /// Returns the first council as the object, and the others in a list.
+    fn json(&self) -> Value {
+        let mut found = self.found.iter().map(Found::json);
+        let mut value = found.next().unwrap_or_else(|| object!({}));
+        value["v"] = object!(EVAL_LIVE.version);
+        if let Some(unmarked) = self.unmarked {
+            value["unmarked"] = object!(unmarked);
+            value["earlier_councils"] = found.collect();
+        }
+        value
+    }
+
+    fn sheet(&self) -> Sheet {
+        let mut parts: Vec<Part> = self.found.iter().flat_map(Found::parts).collect();
+        if let Some(unmarked @ 1..) = self.unmarked {
+            parts.push(Part::Line(format!(
+                "{} left out, because no mark tells the right answer",
+                count(unmarked, "shared question"),
+            )));
+        }
+        Sheet {
+            title: "Does a council pay?".to_owned(),
+            parts,
+        }
+    }
+}
+
+/// What was found of a council.
 pub(super) struct Found {
     pub(super) compared: Compared,
     pub(super) replay: Replay,
@@ -33,8 +96,8 @@ pub(super) struct Found {
     pub(super) members: Vec<String>,
     pub(super) best: Best,
     pub(super) samples: u32,
-    /// Shared questions without a right answer.
-    pub(super) unmarked: u64,
+    /// The council of a shared question.
+    pub(super) council: Option<Council>,
 }
 
 impl Found {
@@ -51,33 +114,7 @@ impl Found {
             members: Vec::new(),
             best: Best::default(),
             samples: 0,
-            unmarked: 0,
-        }
-    }
-
-    pub(super) fn exit(&self) -> Exit {
-        match self.compared.questions {
-            0 => Exit::Failed,
-            _ => Exit::Done,
-        }
-    }
-
-    pub(super) fn show(&self, args: &Eval, here: &Here) -> Result<(), Error> {
-        if args.format == Some(Format::Eee) {
-            return written::files(&self.eee(), args, here);
-        }
-        let text = match (args.format, args.json) {
-            (_, true) => json::text(&self.json(), true)? + "\n",
-            (Some(Format::Md), _) => self.sheet().markdown(),
-            (Some(Format::Html), _) => {
-                let sheet = self.sheet();
-                kd_page::sheet(&sheet.title, &sheet.markdown())
-            }
-            _ => self.sheet().text(),
-        };
-        match &args.output {
-            Some(path) => Ok(outfile::write(path, text.as_bytes(), here)?),
-            None => Ok(crate::out::stdout().lock().write_all(text.as_bytes())?),
+            council: None,
         }
     }
 
@@ -122,13 +159,23 @@ impl Found {
             .iter()
             .map(|(id, why)| object!({"id": id, "why": why}))
             .collect();
-        object!({
-            "v": EVAL_LIVE.version, "members": self.members, "best": self.best, "samples": self.samples,
+        let mut value = object!({
+            "members": self.members, "best": self.best, "samples": self.samples,
             "questions": self.compared.questions, "left_out": left_out, "ways": ways, "pairs": self.compared.pairs,
-        })
+        });
+        if let Some(council) = &self.council {
+            value["council"] = object!(council);
+        }
+        value
     }
 
-    fn eee(&self) -> Vec<kd_records::Written> {
+    /// Returns the files of the council with this number, from 1 on.
+    fn eee(&self, number: u32) -> Vec<kd_records::Written> {
+        // Each council has a task of its own: the same questions in another council are another evaluation.
+        let task = match number {
+            1 => "own-questions".to_owned(),
+            n => format!("own-questions-{n}"),
+        };
         let known = self.known.iter();
         let about = known.map(|known| {
             let gold = match &known.gold {
@@ -136,7 +183,7 @@ impl Found {
                 other => other.to_string(),
             };
             let about = About {
-                task: "own-questions".to_owned(),
+                task: task.clone(),
                 id: known.id.clone(),
                 input: known.text.clone(),
                 gold: vec![gold],
@@ -151,7 +198,26 @@ impl Found {
         )
     }
 
-    fn sheet(&self) -> Sheet {
+    /// Returns the members with their models, and the protocol, of the council of a shared question; the members
+    /// otherwise.
+    fn title(&self) -> String {
+        let Some(council) = &self.council else {
+            return self.members.join(", ");
+        };
+        let members = council.members.iter();
+        let members: Vec<String> = members
+            .map(|m| format!("{} ({})", m.name, m.model))
+            .collect();
+        let stopping = council.stopping.as_deref();
+        let stopping = stopping.map_or_else(String::new, |rule| format!(" ({rule})"));
+        format!(
+            "{} · protocol {}{stopping}",
+            members.join(", "),
+            council.protocol
+        )
+    }
+
+    fn parts(&self) -> Vec<Part> {
         let pct = |share: f64| format!("{:.1}", share * 100.0);
         let range = |i: Interval| format!("{}–{}", pct(i.low), pct(i.high));
         let best = &self.best;
@@ -159,7 +225,7 @@ impl Found {
             "{} of {} · council of {} · best member {} ({})",
             count(self.compared.questions, "question"),
             self.source,
-            self.members.join(", "),
+            self.title(),
             best.name,
             best.why
         ))];
@@ -230,15 +296,6 @@ impl Found {
                 }
             )));
         }
-        if self.unmarked > 0 {
-            parts.push(Part::Line(format!(
-                "{} left out, because no mark tells the right answer",
-                count(self.unmarked, "shared question"),
-            )));
-        }
-        Sheet {
-            title: "Does a council pay?".to_owned(),
-            parts,
-        }
+        parts
     }
 }

@@ -1,0 +1,41 @@
+//! Removes the answers to questions that were asked again of a thread, once that thread becomes private.
+
+use crate::error::UserError;
+use crate::kingdom::Kingdom;
+use kd_engine::Engine;
+use kd_sql::batch::{self, BatchesFile};
+use kd_store::Layout;
+use kd_store::forget::Job;
+use kd_store::user_dirs::{UserDirs, project_key};
+
+impl Kingdom {
+    /// Returns the engine that removes these answers as soon as a session makes a thread private.
+    pub(crate) fn unsharing(&self, engine: Engine) -> Engine {
+        let (env, found) = (self.env().clone(), self.layout());
+        engine.becoming_private(move |thread| {
+            if let Some(layout) = &found {
+                // A report leaves out what cannot be removed now, for example an answer that is being written, and removes
+                // it later.
+                let _ = unshare(&env.user_dirs(), layout, &thread.id().0);
+            }
+        })
+    }
+}
+
+/// Removes the answers to the questions of a thread that were asked again in batches, as `eval.share` and
+/// `kd eval --live` do. Leaves all of them if one is being written.
+pub(super) fn unshare(dirs: &UserDirs, layout: &Layout, thread: &str) -> Result<(), UserError> {
+    let file = BatchesFile::new(batch::path(dirs, &project_key(layout.root()))?);
+    let mut jobs = Vec::new();
+    for place in file.again(thread, layout.batch_threads()?)? {
+        let job = Job::of_repeat(layout, vec![&file], &place);
+        if job.busy()?.is_some() {
+            return Ok(());
+        }
+        jobs.push(job);
+    }
+    for job in jobs {
+        job.forget()?;
+    }
+    Ok(file.forget_again(thread)?)
+}
