@@ -3,6 +3,7 @@
 
 mod support;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -414,4 +415,40 @@ fn consent_is_asked_once_on_a_terminal_after_the_verdict() {
         !second.contains("[y/N]") && second.contains("also asked"),
         "{second}"
     );
+}
+
+#[test]
+fn a_signal_ends_the_question_for_consent_without_an_answer() {
+    let home = home(&json!({"share": 1, "maxUsd": 0.25}));
+    let args = [
+        "deliberate",
+        "--plain",
+        "--members",
+        "ann,bob,cyd",
+        "What is 17*23?",
+    ];
+    for signal in [Signal::TERM, Signal::HUP] {
+        let mut on = on_terminal(&home, 200, &[], &args);
+        let (mut seen, mut is_sent) = (String::new(), false);
+        while let Ok(more) = on.bytes.recv() {
+            seen.push_str(&String::from_utf8_lossy(&more));
+            if !is_sent && seen.contains("[y/N]") {
+                let pid = on
+                    .child
+                    .process_id()
+                    .and_then(|pid| i32::try_from(pid).ok());
+                let pid = pid.and_then(Pid::from_raw).expect("it runs");
+                kill_process(pid, signal).expect("sent");
+                is_sent = true;
+            }
+        }
+        // The verdict stays, and so does its exit code.
+        assert_eq!(on.child.wait().expect("it ends").exit_code(), 0, "{seen}");
+        assert!(is_sent && seen.contains("391"), "{seen}");
+        assert_eq!(seen.matches("[y/N]").count(), 1, "{signal:?}: {seen}");
+        assert!(!seen.contains("also asked for"), "{signal:?}: {seen}");
+        assert!(shared(&home).is_empty(), "{signal:?}");
+        let consent = home.path().join(".local/state/kd/eval-share");
+        assert!(!consent.exists(), "{signal:?}");
+    }
 }
