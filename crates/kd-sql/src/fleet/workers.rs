@@ -77,43 +77,57 @@ pub(super) fn reap(tx: &mut Tx<'_>, except: i64) -> Result<u64, FleetError> {
     )?;
     let mut ended = 0;
     for row in &over {
-        let worker = row.try_get(0)?;
-        // One that cannot be ended, because of what another program wrote, must not stop those that live.
-        tx.script("SAVEPOINT burial")?;
-        match bury(tx, worker) {
-            Ok(()) => ended += 1,
-            Err(error) if error.is_lost() => return Err(error),
-            Err(_) => tx.script("ROLLBACK TO SAVEPOINT burial")?,
-        }
+        ended += u64::from(buried(tx, row.try_get(0)?)?);
     }
-    give_back(tx)?;
+    for worker in lost(tx)? {
+        buried(tx, worker)?;
+    }
     Ok(ended)
 }
 
-/// Puts back questions that nobody asks though their state says so: another program wrote that, and no worker would end them.
-fn give_back(tx: &mut Tx<'_>) -> Result<(), FleetError> {
-    tx.run(
-        "WITH lost AS MATERIALIZED (SELECT batch, place FROM kd_jobs WHERE state = 1 AND worker IS NULL ORDER BY batch, place
-             FOR UPDATE SKIP LOCKED)
-         UPDATE kd_jobs j SET token = 0, due = 0, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
-         FROM lost l JOIN kd_batches b ON b.id = l.batch WHERE j.batch = l.batch AND j.place = l.place",
+/// Returns who asks questions as their states say, and has ended or does not exist: another program wrote that, and nobody would end
+/// them. No number of a worker is used again, so none of these comes to life meanwhile.
+fn lost(tx: &mut Tx<'_>) -> Result<Vec<Option<i64>>, FleetError> {
+    let rows = tx.rows(
+        "SELECT DISTINCT j.worker FROM kd_jobs j WHERE j.state = 1
+         AND NOT EXISTS (SELECT 1 FROM kd_workers w WHERE w.id = j.worker AND w.ended IS NULL)",
         &[],
     )?;
-    Ok(())
+    let lost: Result<Vec<_>, postgres::Error> = rows.iter().map(|row| row.try_get(0)).collect();
+    Ok(lost?)
+}
+
+/// Ends a worker if that can be done: one that cannot be ended, because of what another program wrote, must not stop those that live.
+fn buried(tx: &mut Tx<'_>, worker: Option<i64>) -> Result<bool, FleetError> {
+    tx.script("SAVEPOINT burial")?;
+    match bury(tx, worker) {
+        Ok(()) => Ok(true),
+        Err(error) if error.is_lost() => Err(error),
+        Err(_) => {
+            tx.script("ROLLBACK TO SAVEPOINT burial")?;
+            Ok(false)
+        }
+    }
 }
 
 /// Ends a worker: its questions are given to others, and what it has sent counts with its maximum. The attempt counts, because
-/// the question may be what killed it.
-fn bury(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
-    tx.run(
-        concat!("UPDATE kd_workers SET ended = ", now!(), " WHERE id = $1"),
-        &[&worker],
-    )?;
-    money::close(tx, worker)?;
-    tx.run("DELETE FROM kd_refusals WHERE worker = $1", &[&worker])?;
+/// the question may be what killed it. `None`: questions that no worker asks.
+fn bury(tx: &mut Tx<'_>, worker: Option<i64>) -> Result<(), FleetError> {
+    if let Some(worker) = worker {
+        tx.run(
+            concat!(
+                "UPDATE kd_workers SET ended = ",
+                now!(),
+                " WHERE id = $1 AND ended IS NULL"
+            ),
+            &[&worker],
+        )?;
+        money::close(tx, worker)?;
+        tx.run("DELETE FROM kd_refusals WHERE worker = $1", &[&worker])?;
+    }
     let held = tx.rows(
         "SELECT j.batch, j.place, j.attempts, b.method, b.attempts FROM kd_jobs j JOIN kd_batches b ON b.id = j.batch
-         WHERE j.worker = $1 AND j.state = 1 ORDER BY j.batch, j.place FOR UPDATE OF j",
+         WHERE (j.worker = $1 OR $1 IS NULL AND j.worker IS NULL) AND j.state = 1 ORDER BY j.batch, j.place FOR UPDATE OF j",
         &[&worker],
     )?;
     for row in held {
@@ -185,7 +199,7 @@ pub(super) fn leave(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
     )?;
     if alive.is_some() {
         release(tx, worker, None)?;
-        bury(tx, worker)?;
+        bury(tx, Some(worker))?;
     }
     Ok(())
 }

@@ -242,6 +242,63 @@ fn a_worker_that_cannot_be_ended_stops_no_other_and_damage_is_told_as_such() {
     assert!(error.hint().contains("who else writes"), "{}", error.hint());
 }
 
+/// The row of a worker is deleted, or says that it has ended; or no worker is named.
+#[test]
+fn questions_of_workers_that_are_gone_are_asked_again_and_the_attempts_count() {
+    let vanishes = [
+        "DELETE FROM kd_workers WHERE id = $1",
+        "UPDATE kd_workers SET ended = 1 WHERE id = $1",
+        "UPDATE kd_jobs SET worker = NULL WHERE worker = $1",
+    ];
+    for vanish in vanishes {
+        let Some(site) = Site::new() else { return };
+        let mut fleet = site.created(&["One?", "Two?"]);
+        site.sql("UPDATE kd_jobs SET due = -1 WHERE place = 2");
+        assert_eq!(places(&mut fleet, 1), [2]);
+        let most = Spent {
+            calls: 1,
+            tokens: 5,
+            ..Spent::default()
+        };
+        for attempt in 1..=3 {
+            let mut gone = site.worker();
+            assert_eq!(places(&mut gone, 1), [1], "{vanish}, attempt {attempt}");
+            let account = FleetAccount::open(&gone, LEASE, None).unwrap().of(ID);
+            sending(&account, 1, &most).unwrap();
+            site.sql(&vanish.replace("$1", &gone.worker().to_string()));
+            let late = crate::support::held(1);
+            fleet.beat().unwrap();
+            assert!(!crate::support::finish_job(
+                &mut gone,
+                &late,
+                &answer("late"),
+                true
+            ));
+        }
+        let dead = fleet.dead(ID, 9).unwrap();
+        assert_eq!(
+            (dead.len(), dead[0].n, dead[0].attempts),
+            (1, 1, 3),
+            "{vanish}"
+        );
+        assert!(
+            dead[0].reason.contains("lost 3 times"),
+            "{}",
+            dead[0].reason
+        );
+        // What they have sent counts.
+        if !vanish.contains("NULL") {
+            let spent = fleet.get(ID).unwrap().unwrap().batch.spent;
+            assert_eq!(spent.tokens, 15, "{vanish}");
+        }
+        assert!(
+            finish(&mut fleet, 2, &answer("2"), true),
+            "of one that lives"
+        );
+        assert!(fleet.get(ID).unwrap().unwrap().batch.counts.is_over());
+    }
+}
+
 #[test]
 fn no_pause_and_no_slot_of_another_program_stops_a_service() {
     let Some(site) = Site::new() else { return };
