@@ -14,7 +14,7 @@ use super::{retry, runs, schema, threads};
 use crate::batch::{Asked, Batch, Dead, Retried};
 use jiff::Timestamp;
 use kd_core::batch::{Refusal, Worker};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,9 +24,9 @@ pub struct Fleet {
     store: Store,
     worker: Option<(NewWorker, i64)>,
     draining: bool,
-    /// The tokens of the jobs that this worker holds.
-    pub(super) held: BTreeSet<i64>,
-    /// The job that is asked alone.
+    /// The batches of the jobs that this worker holds, by token.
+    pub(super) held: BTreeMap<i64, String>,
+    /// The job that was asked alone last: others wait while it is held.
     pub(super) lone: Option<i64>,
     /// The batch with a question to be asked alone, and when it was found: this worker ends what it holds first.
     pub(super) waits_for: Option<(String, Instant)>,
@@ -55,7 +55,7 @@ impl Fleet {
             store: store.clone(),
             worker: None,
             draining: false,
-            held: BTreeSet::new(),
+            held: BTreeMap::new(),
             lone: None,
             waits_for: None,
             cursors: HashMap::new(),
@@ -214,7 +214,7 @@ impl Fleet {
             return Ok(());
         }
         let id = self.id();
-        let known: Vec<i64> = self.held.iter().copied().collect();
+        let known: Vec<i64> = self.held.keys().copied().collect();
         self.link.tx(|tx| workers::forget_unknown(tx, id, &known))
     }
 
@@ -304,7 +304,10 @@ impl Fleet {
     pub fn release(&mut self, batch: &str) -> Result<(), FleetError> {
         let id = self.id();
         self.cursors.remove(batch);
-        (self.lone, self.waits_for) = (None, None);
+        self.held.retain(|_, of| of != batch);
+        if self.waits_for.as_ref().is_some_and(|(of, _)| of == batch) {
+            self.waits_for = None;
+        }
         let settled = self.settled();
         let released = self.link.tx(|tx| {
             money::settle(tx, &settled)?;

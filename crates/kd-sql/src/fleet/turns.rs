@@ -64,7 +64,7 @@ impl Fleet {
     ) -> Result<(Vec<bool>, Claimed), FleetError> {
         self.reconcile()?;
         let ends = |token: i64| ended.iter().any(|one| one.job().token == token);
-        let asks_alone = |token| self.held.contains(&token) && !ends(token);
+        let asks_alone = |token| self.held.contains_key(&token) && !ends(token);
         if self.lone.is_some_and(asks_alone) || self.ends_first(batch) {
             let held = self.write(batch, ended)?;
             return Ok((held, self.claim(batch, most, alone)?));
@@ -121,7 +121,8 @@ impl Fleet {
     /// Keeps in mind what was claimed.
     fn keep(&mut self, want: Want<'_>, claimed: &Claimed, next: Cursor) {
         let batch = want.batch;
-        self.held.extend(claimed.jobs.iter().map(|job| job.token));
+        let tokens = claimed.jobs.iter().map(|job| (job.token, batch.to_owned()));
+        self.held.extend(tokens);
         if claimed.alone {
             self.lone = claimed.jobs.first().map(|job| job.token);
             let waits = self.lone.is_none();
@@ -141,7 +142,9 @@ impl Fleet {
 
     /// Returns whether this worker takes no job of a batch now: it asks a question alone, or is to.
     fn is_kept_from(&self, batch: &str) -> bool {
-        self.lone.is_some_and(|token| self.held.contains(&token)) || self.ends_first(batch)
+        self.lone
+            .is_some_and(|token| self.held.contains_key(&token))
+            || self.ends_first(batch)
     }
 
     /// Returns whether a question of another batch waits for this worker to hold nothing.

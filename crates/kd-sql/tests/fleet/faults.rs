@@ -170,6 +170,33 @@ fn a_question_that_kills_its_workers_takes_no_other_with_it() {
     assert_eq!(watcher.claim(ID, 9, true).unwrap().idle, Idle::Over);
 }
 
+/// What a worker gives back of one batch changes nothing for a question of another one that it asks alone, or waits for.
+#[test]
+fn a_worker_that_gives_another_batch_back_still_asks_alone() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?", "Two?"]);
+    let other = asked(&["Other?"]);
+    for id in ["batch-2", "batch-3"] {
+        fleet.create(&new(id), &other, Timestamp::now()).unwrap();
+    }
+    let of = |fleet: &mut Fleet, id: &str| fleet.claim(id, 9, true).unwrap().jobs.len();
+    assert_eq!(of(&mut fleet, "batch-2"), 1);
+    site.sql("UPDATE kd_jobs SET due = 1, attempts = 2 WHERE batch = 'batch-1'");
+    assert_eq!(
+        places(&mut fleet, 9),
+        [] as [u64; 0],
+        "it holds another one"
+    );
+    fleet.release("batch-3").unwrap();
+    assert_eq!(of(&mut fleet, "batch-3"), 0, "it still ends that first");
+    fleet.release("batch-2").unwrap();
+    assert_eq!(places(&mut fleet, 9), [1]);
+    fleet.release("batch-3").unwrap();
+    assert_eq!(of(&mut fleet, "batch-3"), 0, "it asks this alone");
+    fleet.release(ID).unwrap();
+    assert_eq!(of(&mut fleet, "batch-3"), 1);
+}
+
 /// Once as many transactions as asked have failed, the disk has space again.
 #[test]
 fn a_full_disk_of_the_server_is_waited_for() {
