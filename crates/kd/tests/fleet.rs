@@ -439,6 +439,40 @@ fn signals_drain_and_the_same_command_goes_on() {
 }
 
 #[test]
+fn a_batch_that_starts_later_is_asked_beside_one_of_equal_priority() {
+    let Some(fleet) = Fleet::new() else { return };
+    let home = echoing(100);
+    let other = like(&home, |_| {});
+    let args = ["batch", "run", questions(&home, 100), "--concurrency", "0"];
+    let large = fleet.start(&home, &[&args[..], &["-o", "r.jsonl"]].concat());
+    let far = like(&home, |_| {});
+    let worker = fleet.worker(&far);
+    until("the first results", || {
+        let text = fs::read_to_string(home.work().join("r.jsonl")).unwrap_or_default();
+        (!text.is_empty()).then_some(())
+    });
+    fs::write(other.work().join("q.txt"), "Small?\nSmaller?\nSmallest?\n").expect("written");
+    let said = fleet.run(&other, &args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let listed = fleet.run(&home, &["batch", "list", "--json"]).json();
+    let waiting = &listed["batches"][0]["counts"]["waiting"];
+    assert!(
+        waiting.as_u64() > Some(0),
+        "the large one goes on: {listed:#}"
+    );
+    let cancelled = fleet.run(
+        &home,
+        &[
+            "batch",
+            "cancel",
+            listed["batches"][0]["id"].as_str().expect("an id"),
+        ],
+    );
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.err);
+    drop((large, worker));
+}
+
+#[test]
 fn a_run_that_goes_on_appends_no_result_twice() {
     let Some(fleet) = Fleet::new() else { return };
     let home = echoing(50);

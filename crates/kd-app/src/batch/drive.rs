@@ -4,6 +4,7 @@
 use super::on::on;
 use super::queue::{Back, Claimed, Done, Idle, Own, Queue};
 use super::results::Results;
+use super::slots::{Share, Slot, Slots};
 use crate::error::UserError;
 use kd_backends::collect::Waiting;
 use kd_core::batch::{Row, Status};
@@ -139,7 +140,7 @@ struct Loop {
     queue: Arc<Mutex<dyn Queue>>,
     handler: Arc<dyn Handler>,
     pace: Pace,
-    slots: Slots,
+    slots: Share,
     progress: watch::Sender<Progress>,
     tasks: JoinSet<(Job, Step)>,
     next_start: Option<Instant>,
@@ -171,7 +172,7 @@ pub async fn drive(
         results,
     };
     let slots = Slots::new(pace.concurrency);
-    work(queue, handler, pace, slots, talk).await
+    work(queue, handler, pace, &slots, talk).await
 }
 
 /// Works on the jobs of a queue until nothing is left for this process.
@@ -182,14 +183,14 @@ pub(super) async fn work(
     queue: impl Queue,
     handler: Arc<dyn Handler>,
     pace: Pace,
-    slots: Slots,
+    slots: &Slots,
     (mut stop, progress): (watch::Receiver<Stop>, watch::Sender<Progress>),
 ) -> Result<Ended, UserError> {
     let mut run = Loop {
         queue: Arc::new(Mutex::new(queue)),
         handler,
         pace,
-        slots,
+        slots: slots.share(),
         progress,
         tasks: JoinSet::new(),
         next_start: None,
@@ -243,6 +244,7 @@ impl Loop {
             let pause = wake.unwrap_or(LOOK).min(LOOK);
             tokio::select! {
                 done = self.tasks.join_next(), if !self.tasks.is_empty() => self.heard(done).await?,
+                () = self.slots.freed(), if self.ending.is_none() => {}
                 () = tokio::time::sleep(pause) => {}
                 changed = stop.changed(), if has_host => if changed.is_err() {
                     // Without a host it drains; a closed channel is not polled again, because it is always ready.
@@ -280,7 +282,10 @@ impl Loop {
     /// Takes the slots for the questions that may be started now.
     fn free_slots(&self) -> Vec<Slot> {
         match self.pace.every {
-            _ if self.ending.is_some() || self.pause().is_some() => Vec::new(),
+            _ if self.ending.is_some() || self.pause().is_some() => {
+                self.slots.wants(false);
+                Vec::new()
+            }
             Some(_) => self.slots.take(1),
             None => self.slots.take(usize::MAX),
         }
@@ -289,6 +294,10 @@ impl Loop {
     /// Starts jobs that were claimed. Returns when to look again; `None` if no job waits.
     fn begin(&mut self, claimed: Claimed, mut slots: Vec<Slot>) -> Option<Duration> {
         let jobs = claimed.jobs;
+        // What is left for others is left before they are woken.
+        let more = jobs.len() >= slots.len();
+        slots.truncate(jobs.len());
+        self.slots.wants(more);
         if jobs.is_empty() {
             return match claimed.idle {
                 Idle::Later(wait) => Some(wait),
@@ -444,31 +453,6 @@ impl Loop {
     /// Replaces the file of results by what the database has.
     async fn rewrite(&self) -> Result<(), UserError> {
         on(&self.queue, |queue| queue.rewrite()).await
-    }
-}
-
-/// The right to ask a question.
-type Slot = tokio::sync::OwnedSemaphorePermit;
-
-/// Questions that this process may ask at the same time, in all its batches together.
-#[derive(Clone, Debug)]
-pub(super) struct Slots(Arc<tokio::sync::Semaphore>);
-
-impl Slots {
-    pub(super) fn new(count: usize) -> Self {
-        Self(Arc::new(tokio::sync::Semaphore::new(count)))
-    }
-
-    /// Takes up to `most` free ones.
-    fn take(&self, most: usize) -> Vec<Slot> {
-        let mut taken = Vec::new();
-        while taken.len() < most {
-            match Arc::clone(&self.0).try_acquire_owned() {
-                Ok(slot) => taken.push(slot),
-                Err(_) => break,
-            }
-        }
-        taken
     }
 }
 

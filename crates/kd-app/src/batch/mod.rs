@@ -17,6 +17,7 @@ mod queue;
 mod request;
 mod results;
 mod running;
+mod slots;
 mod started;
 
 pub use drive::{Ended, Handler, Pace, Progress, Step, Stop, Why, drive};

@@ -1,8 +1,9 @@
 //! A worker: takes jobs of the batches that it can serve, one loop for each batch, and renews its lease.
 
 use super::super::ask::{self, Account, Asking};
-use super::super::drive::{Ended, Pace, Progress, Slots, Stop, Why, work};
+use super::super::drive::{Ended, Pace, Progress, Stop, Why, work};
 use super::super::on::on;
+use super::super::slots::Slots;
 use super::asks;
 use super::gate::FleetGate;
 use super::outside;
@@ -360,7 +361,7 @@ impl Worker {
         let (progress, _) = watch::channel(Progress::of(&batch.batch));
         let (id, slots, stop) = (id.to_owned(), self.slots.clone(), self.stop.clone());
         self.loops.spawn(async move {
-            let ended = work(queue, Arc::new(handler), pace, slots, (stop, progress)).await;
+            let ended = work(queue, Arc::new(handler), pace, &slots, (stop, progress)).await;
             (id, ended)
         });
         Ok(())
