@@ -41,6 +41,8 @@ pub struct Env {
     batch: Option<Arc<str>>,
     /// The gate of a fleet, whose members are services and the built-in model only.
     gate: Option<Arc<dyn Gate>>,
+    /// The folder of a worker, in which its threads are until the database has them.
+    passing: Option<Arc<str>>,
     /// Where requests are recorded, in place of the user's ledger.
     account: Option<Arc<dyn Ledger>>,
     /// Gathers requests for provider batches.
@@ -87,6 +89,7 @@ impl Env {
             reviews: false,
             batch: None,
             gate: None,
+            passing: None,
             account: None,
             collector: None,
         }
@@ -166,12 +169,14 @@ impl Env {
         Some(u64::from_le_bytes(*first) & ((1 << 53) - 1))
     }
 
-    /// The same for a fleet: other machines create threads of the batch too, and requests pass its gate.
+    /// The same for a fleet: other machines create threads of the batch too, and requests pass its gate. `passing`: the folder for
+    /// the threads of a worker.
     #[cfg(feature = "forum")]
     #[must_use]
-    pub(crate) fn in_fleet(&self, gate: Arc<dyn Gate>) -> Self {
+    pub(crate) fn in_fleet(&self, gate: Arc<dyn Gate>, passing: Option<Arc<str>>) -> Self {
         Self {
             gate: Some(gate),
+            passing,
             ..self.clone()
         }
     }
@@ -179,7 +184,10 @@ impl Env {
     /// Returns the paths of the batch, if there is one.
     fn placed(&self, layout: Layout) -> Layout {
         match (&self.batch, &self.gate) {
-            (Some(batch), Some(_)) => layout.in_fleet(batch),
+            (Some(batch), Some(_)) => match &self.passing {
+                Some(folder) => layout.in_fleet(batch).passing(folder),
+                None => layout.in_fleet(batch),
+            },
             (Some(batch), None) => layout.in_batch(batch),
             (None, _) => layout,
         }

@@ -129,10 +129,11 @@ impl Kingdom {
         batch: &str,
         account: Arc<dyn Ledger>,
         gate: Arc<dyn Gate>,
+        passing: Option<Arc<str>>,
     ) -> Self {
         let own = self.in_batch(batch, account, None);
         Self {
-            env: own.env.in_fleet(gate),
+            env: own.env.in_fleet(gate, passing),
             ..own
         }
     }

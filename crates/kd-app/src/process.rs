@@ -22,8 +22,8 @@ pub fn keep_record(env: &Env) {
     agents::keep_record(env.user_dirs());
 }
 
-/// Stops agents left by runs that were killed, in any project of the user, and brings the members' states of this one up to
-/// date.
+/// Stops agents left by runs that were killed, in any project of the user, brings the members' states of this one up to
+/// date, and removes the threads that killed workers have left in it.
 pub fn sweep(env: &Env, layout: &Layout) {
     match agents::end_left_over(&env.user_dirs()) {
         Ok(0) => {}
@@ -36,8 +36,9 @@ pub fn sweep(env: &Env, layout: &Layout) {
             "cannot look for agents left by killed runs: {error}"
         )),
     }
-    // States are only for display: one that cannot be written is no reason to stop.
+    // States are only for display: one that cannot be written is no reason to stop. Nor is a folder that cannot be removed.
     let _ = agents::tidy(layout);
+    let _ = kd_store::passing::sweep(layout);
 }
 
 /// Refuses to ask members in a council that is too deep inside other councils.

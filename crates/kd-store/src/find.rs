@@ -555,6 +555,7 @@ impl Finder {
             state: self.dirs.project_state(root).ok(),
             batch: None,
             long_ids: false,
+            passing: None,
         })
     }
 }

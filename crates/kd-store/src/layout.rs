@@ -96,6 +96,8 @@ pub struct Layout {
     pub(crate) batch: Option<String>,
     /// Whether other machines create threads of the same batch: short ids would collide.
     pub(crate) long_ids: bool,
+    /// The worker's own folder, in the folder of batches, that takes the place of that folder.
+    pub(crate) passing: Option<String>,
 }
 
 /// A thread's folder that was found.
@@ -214,11 +216,22 @@ impl Layout {
         }
     }
 
+    /// Returns the same for threads that a worker creates: they are in its own folder. See [`crate::passing`].
+    #[must_use]
+    pub fn passing(&self, folder: &str) -> Layout {
+        Layout {
+            passing: Some(folder.to_owned()),
+            ..self.clone()
+        }
+    }
+
     /// Returns the folder of this branch, or of the batch.
     pub fn branch_folder(&self) -> PathBuf {
-        match &self.batch {
-            Some(batch) => self.batches_folder().join(batch),
-            None => self.kd().join("branches").join(&self.branch_name),
+        let batches = self.batches_folder();
+        match (&self.batch, &self.passing) {
+            (Some(batch), Some(folder)) => batches.join(folder).join(batch),
+            (Some(batch), None) => batches.join(batch),
+            (None, _) => self.kd().join("branches").join(&self.branch_name),
         }
     }
 

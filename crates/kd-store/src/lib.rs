@@ -33,6 +33,7 @@ pub mod memory;
 pub mod meta;
 pub mod name;
 pub mod owner;
+pub mod passing;
 pub mod prices;
 pub mod private;
 pub mod programs;

@@ -18,7 +18,7 @@ const PREFIX: &str = ".kd-new-";
 const SUFFIX: &str = ".jsonl";
 const TRIES_MAX: u32 = 24;
 
-/// A thread under construction. Removed on drop.
+/// A thread under construction, or a folder that goes with its process. Removed on drop.
 #[derive(Debug)]
 pub(crate) struct Staged {
     threads: Folder,
@@ -62,6 +62,11 @@ impl Staged {
         &self.folder
     }
 
+    /// Its hidden name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Gives the thread its id and makes it visible.
     pub(crate) fn finish(mut self, meta: impl Fn(&ThreadId) -> Meta) -> Result<Thread, Error> {
         for attempt in 0..TRIES_MAX {
@@ -100,11 +105,17 @@ impl Drop for Staged {
 /// Opens the folder of threads, without the folders that killed processes have left there.
 pub(crate) fn swept(layout: &Layout) -> Result<Folder, Error> {
     let threads = layout.make_threads_folder()?;
-    for left in left_in(&threads)? {
+    sweep(&threads)?;
+    Ok(threads)
+}
+
+/// Removes the hidden folders that killed processes have left in a folder.
+pub(crate) fn sweep(folder: &Folder) -> Result<(), Error> {
+    for left in left_in(folder)? {
         // A folder that cannot be removed does no harm.
         let _ = left.remove();
     }
-    Ok(threads)
+    Ok(())
 }
 
 /// A folder left by a killed process. It is locked, so no other process uses it meanwhile.

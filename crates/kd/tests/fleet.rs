@@ -249,9 +249,7 @@ fn workers_of_another_machine_answer_and_their_threads_come_back_byte_for_byte()
     let said = worker.said();
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.err.contains(&format!("serves {id}")), "{}", said.err);
-    let left = far.work().join(".kd/batches").join(id).join("threads");
-    let left: Vec<_> = fs::read_dir(left).expect("a folder").collect();
-    assert!(left.is_empty(), "the worker keeps none: {left:?}");
+    assert_eq!(in_batches(&far), [""; 0], "the worker keeps no thread");
     let printed = fleet.run(&home, &["batch", "results"]).out;
     assert_eq!(
         printed,
@@ -436,6 +434,67 @@ fn signals_drain_and_the_same_command_goes_on() {
         lines.iter().all(|line| line["attempts"] == 1),
         "nothing was asked twice"
     );
+}
+
+/// Returns the names in the folder of batches.
+fn in_batches(home: &Home) -> Vec<String> {
+    let all = fs::read_dir(home.work().join(".kd/batches"));
+    let all = all.into_iter().flatten().flatten();
+    all.map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Stops a process at once: sends signals until it has ended, because those that come together count as one.
+fn stop_at_once(running: &mut Running) {
+    until("the end", || {
+        let is_over = running.is_over();
+        if !is_over {
+            running.signal(Signal::TERM);
+        }
+        is_over.then_some(())
+    });
+}
+
+#[test]
+fn a_worker_leaves_no_thread_and_takes_none_of_others_in_the_same_folder() {
+    let Some(fleet) = Fleet::new() else { return };
+    let home = echoing(100);
+    let far = like(&home, |_| {});
+    let q = questions(&home, 60);
+    let beside = fleet.worker(&home);
+    let victim = fleet.worker(&far);
+    let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "1"];
+    let run = fleet.start(&home, &args);
+    until("threads of a worker", || {
+        let folder = in_batches(&far).pop()?;
+        let batch = fs::read_dir(far.work().join(".kd/batches").join(folder));
+        batch.ok()?.next().map(drop)
+    });
+    victim.signal(Signal::KILL);
+    drop(victim);
+    let left = in_batches(&far);
+    assert_eq!(left.len(), 1, "a worker that is killed leaves its folder");
+    let mut next = fleet.worker(&far);
+    until("the folder of the next worker", || {
+        let now = in_batches(&far);
+        (now.len() == 1 && now != left).then_some(())
+    });
+    stop_at_once(&mut next);
+    assert_eq!(next.said().code, Some(0));
+    assert_eq!(in_batches(&far), [""; 0]);
+    let said = run.said();
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let lines = results(&home);
+    assert_eq!(answers(&lines), expected(60));
+    beside.signal(Signal::TERM);
+    assert_eq!(beside.said().code, Some(0));
+    let id = lines[0]["batch"].as_str().expect("an id");
+    assert_eq!(in_batches(&home), [id]);
+    for line in &lines {
+        let thread = line["thread"].as_str().expect("a thread");
+        let folder = home.work().join(".kd/batches").join(id).join("threads");
+        assert!(folder.join(thread).join("thread.json").exists(), "{line}");
+    }
 }
 
 #[test]

@@ -110,10 +110,10 @@ impl Handler for Asking {
             let mut end = ending(&view, how.method(), Timestamp::now());
             end.row.seconds = began.elapsed().as_millis() as f64 / 1e3;
             if end.limited && account.is_exhausted() {
-                return Step::Limit;
+                return Step::Limit(end.row.thread);
             }
             if end.limited && account.was_cut_off(began) {
-                return Step::Unasked;
+                return Step::Unasked(end.row.thread);
             }
             match end.next {
                 Next::Answered => Step::Done {
@@ -128,7 +128,7 @@ impl Handler for Asking {
                     row: Box::new(end.row),
                     wait,
                 },
-                Next::Unasked => Step::Unasked,
+                Next::Unasked => Step::Unasked(end.row.thread),
                 Next::NobodyCan => {
                     let why = end.row.reason.unwrap_or_default();
                     let what = "no member can answer, so the batch stops";

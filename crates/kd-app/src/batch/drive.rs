@@ -52,10 +52,10 @@ pub enum Step {
         /// How long a service asked to wait.
         wait: Option<Duration>,
     },
-    /// It was interrupted: the attempt does not count.
-    Unasked,
-    /// A limit of the batch or of the day refused a request.
-    Limit,
+    /// It was interrupted: the attempt does not count. With its thread.
+    Unasked(Option<String>),
+    /// A limit of the batch or of the day refused a request. With its thread.
+    Limit(Option<String>),
     /// Nothing can be asked.
     Stop(UserError),
 }
@@ -347,11 +347,12 @@ impl Loop {
         let mut finished = Vec::new();
         let mut back = Vec::new();
         let mut limited = false;
-        let unasked = |job| Back {
+        let unasked = |job, thread| Back {
             job,
             pause: Duration::ZERO,
             reason: None,
             asked: false,
+            thread,
         };
         for (job, step) in steps {
             match step {
@@ -368,17 +369,18 @@ impl Loop {
                         pause,
                         reason: row.reason,
                         asked: true,
+                        thread: row.thread,
                     });
                     self.progress.send_modify(|progress| progress.again += 1);
                 }
-                Step::Unasked => back.push(unasked(job)),
-                Step::Limit => {
-                    back.push(unasked(job));
+                Step::Unasked(thread) => back.push(unasked(job, thread)),
+                Step::Limit(thread) => {
+                    back.push(unasked(job, thread));
                     limited = true;
                     self.ending.get_or_insert(Ok(Why::Limit));
                 }
                 Step::Stop(error) => {
-                    back.push(unasked(job));
+                    back.push(unasked(job, None));
                     if !matches!(self.ending, Some(Err(_))) {
                         self.ending = Some(Err(error));
                     }

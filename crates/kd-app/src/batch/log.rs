@@ -91,8 +91,8 @@ impl Handler for Logged {
                 },
                 Step::Again { row, .. } if is_last => of_row(LogEvent::Failed, row),
                 Step::Again { row, .. } => of_row(LogEvent::Retried, row),
-                Step::Unasked => fill_in(&log, LogEvent::Unasked, &about, |_| {}),
-                Step::Limit => fill_in(&log, LogEvent::Limit, &about, |_| {}),
+                Step::Unasked(_) => fill_in(&log, LogEvent::Unasked, &about, |_| {}),
+                Step::Limit(_) => fill_in(&log, LogEvent::Limit, &about, |_| {}),
                 Step::Stop(error) => fill_in(&log, LogEvent::Unasked, &about, |line| {
                     line.reason = Some(error.to_string());
                 }),

@@ -43,6 +43,8 @@ pub(super) struct Back {
     pub(super) reason: Option<String>,
     /// Whether the attempt counts.
     pub(super) asked: bool,
+    /// The thread of the attempt, if there is one.
+    pub(super) thread: Option<String>,
 }
 
 /// The jobs of one batch, for one process. Calls block.

@@ -117,10 +117,11 @@ fn requests(left: &FleetLimits, spent: &Spent) -> u64 {
     counts.min().unwrap_or(u64::MAX)
 }
 
-/// Returns the threads of jobs that have ended.
-fn threads(done: &[Done]) -> Vec<ThreadId> {
-    let threads = done.iter().filter_map(|one| one.row.thread.clone());
-    threads.map(ThreadId).collect()
+/// Returns the threads of jobs that have ended, or are put back.
+fn threads(done: &[Done], back: &[Back]) -> Vec<ThreadId> {
+    let done = done.iter().filter_map(|one| one.row.thread.clone());
+    let back = back.iter().filter_map(|one| one.thread.clone());
+    done.chain(back).map(ThreadId).collect()
 }
 
 impl FleetQueue {
@@ -144,7 +145,8 @@ impl FleetQueue {
         Ok(ended)
     }
 
-    /// Removes threads that the database has now.
+    /// Removes threads of a worker: the database has them now, or their results were dropped, or their questions are asked again. The
+    /// process that runs the batch keeps its own.
     fn remove(&self, threads: Vec<ThreadId>) -> Result<(), UserError> {
         if !self.alone {
             for id in threads {
@@ -184,7 +186,7 @@ impl Queue for FleetQueue {
     }
 
     fn write(&mut self, done: Vec<Done>, back: Vec<Back>) -> Result<Vec<Row>, UserError> {
-        let threads = threads(&done);
+        let threads = threads(&done, &back);
         let ended = self.ended(done, back)?;
         self.on(|fleet| fleet.write(&self.batch, &ended))?;
         self.remove(threads)?;
@@ -197,7 +199,7 @@ impl Queue for FleetQueue {
         back: Vec<Back>,
         most: usize,
     ) -> Result<(Vec<Row>, Claimed), UserError> {
-        let threads = threads(&done);
+        let threads = threads(&done, &back);
         let ended = self.ended(done, back)?;
         let (_, claimed) = self.on(|fleet| fleet.turn(&self.batch, &ended, most, self.alone))?;
         let claimed = self.told(claimed);

@@ -13,6 +13,7 @@ use crate::kingdom::Kingdom;
 use kd_core::config::LimitsConfig;
 use kd_core::ledger::Ledger;
 use kd_sql::fleet::{Fleet, FleetAccount, FleetBatch, NewWorker, Store};
+use kd_store::passing::Passing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -130,6 +131,7 @@ impl Kingdom {
             stop: stopped,
             tell,
             beat: Instant::now(),
+            passing: None,
         };
         let task = tokio::spawn(worker.run());
         Ok(Working {
@@ -169,6 +171,8 @@ struct Worker {
     stop: watch::Receiver<Stop>,
     tell: mpsc::UnboundedSender<News>,
     beat: Instant,
+    /// The folder of its threads, once it has served a batch. The process that runs a batch has none: it keeps the threads.
+    passing: Option<Arc<Passing>>,
 }
 
 /// A batch that could not be served.
@@ -184,10 +188,13 @@ impl Worker {
         let done = self.work().await;
         self.loops.shutdown().await;
         // Without the database, its lease ends by itself; the worker has just waited a minute for it.
-        if matches!(&done, Err(error) if error.kind == ErrorKind::Store) {
-            return done;
+        let left = match &done {
+            Err(error) if error.kind == ErrorKind::Store => Ok(()),
+            _ => on(&self.fleet, |fleet| Ok(fleet.leave()?)).await,
+        };
+        for id in &self.served {
+            self.clear(id).await;
         }
-        let left = on(&self.fleet, |fleet| Ok(fleet.leave()?)).await;
         done.and(left)
     }
 
@@ -320,25 +327,25 @@ impl Worker {
             return Err(super::super::look::none(id));
         };
         let account = self.account.of(id);
+        let passing = self.passing().await?;
         let own = self.kingdom.in_fleet(
             id,
             Arc::new(account.clone()) as Arc<dyn Ledger>,
             Arc::new(self.gate.clone()),
+            passing.map(|passing| passing.name().into()),
         );
         let asks = batch.asks.clone();
         let own_limits = self.kingdom.config().limits;
         let limits = limits(own_limits, &batch);
-        let seated = tokio::task::spawn_blocking(move || {
+        let (own, how, layout) = blocking(move || {
             let mut own = own;
             let how = asks::accept(&mut own, &asks)?;
             own.configure(|config| config.limits = limits);
             let layout = own.env().make_layout()?.layout;
             ask::check(&own, &how)?;
-            Ok::<_, UserError>((own, how, layout))
-        });
-        let (own, how, layout) = seated.await.map_err(|e| {
-            UserError::new(ErrorKind::Engine, "a batch could not be opened").because(e)
-        })??;
+            Ok((own, how, layout))
+        })
+        .await?;
         let own = Arc::new(own);
         let queue = FleetQueue {
             fleet: Arc::clone(&self.fleet),
@@ -367,6 +374,25 @@ impl Worker {
         Ok(())
     }
 
+    /// Returns the folder of its threads, creating it if it is missing.
+    async fn passing(&mut self) -> Result<Option<Arc<Passing>>, UserError> {
+        if self.passing.is_none() && self.request.only.is_none() {
+            let kingdom = Arc::clone(&self.kingdom);
+            let make = move || Ok(Passing::new(&kingdom.env().make_layout()?.layout)?);
+            self.passing = Some(Arc::new(blocking(make).await?));
+        }
+        Ok(self.passing.clone())
+    }
+
+    /// Removes the threads of a batch that no loop serves any more: those of questions that were interrupted. What cannot be removed
+    /// now goes with the folder.
+    async fn clear(&self, id: &str) {
+        if let Some(passing) = self.passing.clone() {
+            let id = id.to_owned();
+            let _ = blocking(move || Ok(passing.remove(&id)?)).await;
+        }
+    }
+
     /// Hears of the end of a loop; returns whether the worker has nothing more to do.
     async fn ended(
         &mut self,
@@ -381,6 +407,7 @@ impl Worker {
             return ended.map(|_| true);
         }
         self.served.remove(&id);
+        self.clear(&id).await;
         if ended.as_ref().map_or(true, |ended| ended.why != Why::Over) {
             // What it still holds is given back.
             let of = id.clone();
@@ -416,6 +443,14 @@ impl Worker {
         self.refused_for(id, OWN_LIMIT, for_day && usd_per_day.is_some());
         Ok(())
     }
+}
+
+/// Runs what blocks for a batch.
+async fn blocking<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T, UserError> + Send + 'static,
+) -> Result<T, UserError> {
+    let done = tokio::task::spawn_blocking(call).await;
+    done.map_err(|e| UserError::new(ErrorKind::Engine, "a batch could not be opened").because(e))?
 }
 
 /// Returns the limits of this process: its own, or what is left of the batch's if that is less.
