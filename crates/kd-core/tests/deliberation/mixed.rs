@@ -9,6 +9,7 @@ use kd_core::config::Config;
 use kd_core::deliberation::{AnswerKind, Fact, Plan, settling};
 use kd_core::planner::{self, Brief};
 use serde_json::{Value, json};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -48,6 +49,14 @@ struct Row {
     replies: Vec<String>,
     /// Their answers when asked again, if different.
     again: Vec<String>,
+    made: OnceCell<Made>,
+}
+
+/// What is computed once for a row: reading is slow.
+struct Made {
+    plan: Plan,
+    /// The key of each member's answer, after it was asked again if its reply is unreadable.
+    keys: Vec<Option<String>>,
 }
 
 impl Row {
@@ -69,6 +78,7 @@ impl Row {
                     same: text("same").chars().collect(),
                     replies: list("replies"),
                     again: list("again"),
+                    made: OnceCell::new(),
                 }
             })
             .collect()
@@ -83,19 +93,37 @@ impl Row {
 
     /// Returns the letter of a member, or of the first member whose answer is the candidate.
     fn letter_of(&self, name: &str) -> char {
-        let kind = self.kind();
-        let is_key = |reply: &String| {
-            let read = kind.read_for(&self.question, reply);
-            kind != AnswerKind::Text && read.is_ok_and(|(key, _)| key == name)
-        };
+        let keys = &self.made().keys;
         let named = NAMES.iter().position(|n| name.ends_with(n));
-        let at = self.stated().iter().position(is_key).or(named);
-        at.map_or('-', |at| self.same[at])
+        let at = keys.iter().position(|key| key.as_deref() == Some(name));
+        at.or(named).map_or('-', |at| self.same[at])
+    }
+
+    fn made(&self) -> &Made {
+        self.made.get_or_init(|| {
+            let plan = self.planned();
+            let stated = self.stated(&plan);
+            // The kind by which the answers are compared.
+            let replies: Vec<&str> = stated
+                .iter()
+                .map(String::as_str)
+                .filter(|r| !r.is_empty())
+                .collect();
+            let guess = plan.guess.as_ref().expect("a guess");
+            let settled = settling::settle(&self.question, &plan.answers, guess, &replies);
+            let kind = settled.map_or_else(|| plan.answers.clone(), |settled| settled.answers);
+            let key = |reply: &String| Some(kind.read_for(&self.question, reply).ok()?.0);
+            let keys = match kind {
+                AnswerKind::Text => vec![None; stated.len()],
+                _ => stated.iter().map(key).collect(),
+            };
+            Made { plan, keys }
+        })
     }
 
     /// Returns each member's answer, asked again if its reply is unreadable.
-    fn stated(&self) -> Vec<String> {
-        let asked = self.plan().answers;
+    fn stated(&self, plan: &Plan) -> Vec<String> {
+        let asked = &plan.answers;
         let unread =
             |reply: &str| asked.is_keyed() && asked.read_for(&self.question, reply).is_err();
         let replies = self.replies.iter().enumerate();
@@ -107,22 +135,8 @@ impl Row {
             .collect()
     }
 
-    /// Returns the kind by which the answers are compared.
-    fn kind(&self) -> AnswerKind {
-        let plan = self.plan();
-        let stated = self.stated();
-        let replies: Vec<&str> = stated
-            .iter()
-            .map(String::as_str)
-            .filter(|r| !r.is_empty())
-            .collect();
-        let guess = plan.guess.as_ref().expect("a guess");
-        let settled = settling::settle(&self.question, &plan.answers, guess, &replies);
-        settled.map_or(plan.answers, |settled| settled.answers)
-    }
-
     /// Returns the plan that the rules make, with this council.
-    fn plan(&self) -> Plan {
+    fn planned(&self) -> Plan {
         let brief = Brief {
             question: &self.question,
             asked: &self.question,
@@ -217,9 +231,9 @@ struct Figures {
 
 impl Figures {
     fn take(&mut self, row: &Row) {
-        let plan = row.plan();
+        let plan = &row.made().plan;
         self.rows += 1;
-        let run = run(&plan, |asked| row.reply(asked));
+        let run = run(plan, |asked| row.reply(asked));
         run.replays();
         // The requested answer format is settled by then.
         let settled = run.facts().find_map(|fact| match fact {
