@@ -239,7 +239,7 @@ fn from_agent(
     };
     let model = wishes.model.clone().or_else(|| agent.model.clone());
     Member {
-        served_as: served_as(config, &agent.backend, model.as_deref()),
+        served_as: served_as(config, agent, model.as_deref()),
         model,
         role: agent.role.clone(),
         persona,
@@ -264,19 +264,40 @@ fn from_agent(
     }
 }
 
-/// Returns the name of a model in marks, if settings of its provider decide it.
-fn served_as(config: &Config, backend: &str, model: Option<&str>) -> Option<String> {
-    let provider = config.providers.get(backend)?;
-    let Some(address) = &provider.base_url else {
-        return provider.model.clone().filter(|_| model.is_none());
+/// Returns the name of a model in marks: with the provider or the program that serves it, and a fingerprint of an address
+/// or a command in the settings. The same model may answer otherwise elsewhere. `None` if the name of the backend or of a
+/// built-in model says it all.
+fn served_as(config: &Config, agent: &AgentConfig, model: Option<&str>) -> Option<String> {
+    let backend = agent.backend.as_str();
+    if matches!(backend, LOCAL | "scripted") {
+        return None;
+    }
+    let provider = config.providers.get(backend);
+    let model = model.or_else(|| provider?.model.as_deref());
+    let address = provider.and_then(|provider| provider.base_url.as_deref());
+    let origin = match (address, &agent.command[..]) {
+        (Some(address), _) => fingerprint(&comparable(address)),
+        (None, []) => return model.map(|model| format!("{model}@{backend}")),
+        (None, command) => fingerprint(&command.join("\0")),
     };
-    let model = model.or(provider.model.as_deref());
-    let digest = Sha256::digest(address.trim_end_matches('/').to_ascii_lowercase());
-    let digits: String = digest[..4]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Some(format!("{}@{backend}-{digits}", model.unwrap_or(backend)))
+    Some(format!("{}@{backend}-{origin}", model.unwrap_or(backend)))
+}
+
+fn fingerprint(text: &str) -> String {
+    let digest = Sha256::digest(text);
+    let digits = digest[..4].iter().map(|byte| format!("{byte:02x}"));
+    digits.collect()
+}
+
+/// Returns an address so that equal ones compare equal: scheme and host in lower case, without slashes at the end. Its
+/// user and its path are case-sensitive.
+fn comparable(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let (user, host) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
+    let (scheme, host) = (scheme.to_ascii_lowercase(), host.to_ascii_lowercase());
+    format!("{scheme}://{user}{host}{}", path.trim_end_matches('/'))
 }
 
 fn from_role(
@@ -441,8 +462,8 @@ mod tests {
             Some("http://localhost:1/v1"),
             Some("https://far.example/v1"),
         );
-        assert_eq!(seated_as(Some("m"), None, None), "m");
-        assert_eq!(seated_as(None, None, Some("m")), "m");
+        assert_eq!(seated_as(Some("m"), None, None), "m@openai");
+        assert_eq!(seated_as(None, None, Some("m")), "m@openai");
         assert_eq!(seated_as(None, None, None), "openai");
         let names = [
             seated_as(Some("m"), near, None),
@@ -460,8 +481,63 @@ mod tests {
             seated_as(Some("m"), Some("https://FAR.example/v1/"), None),
             names[1]
         );
-        // Its marks elsewhere still count as those of another version.
-        assert_eq!(kd_eval::marks::family(&names[1]), "m");
+        // A path is case-sensitive, and so is a user; the scheme is not.
+        let at = |address: &str| seated_as(Some("m"), Some(address), None);
+        assert_eq!(at("HTTPS://far.example/v1"), names[1]);
+        assert_ne!(at("https://far.example/V1"), names[1]);
+        assert_ne!(
+            at("https://a@far.example/v1"),
+            at("https://A@far.example/v1")
+        );
+        assert_eq!(
+            at("https://a@FAR.example?K=V"),
+            at("https://a@far.example?K=V")
+        );
+        assert_ne!(at("https://far.example?K=v"), at("https://far.example?k=v"));
+        // Its marks elsewhere count as those of another version, and so do older marks, which name the model alone.
+        for name in [&names[1], "m@openai"] {
+            assert_eq!(kd_eval::marks::family(name), "m");
+        }
+    }
+
+    #[test]
+    fn what_serves_a_model_is_in_its_name() {
+        use crate::deliberation::model_of;
+        let seated_as = |backend: &str, model: Option<&str>, command: &[&str]| {
+            let mut config = Config::default();
+            let agent = AgentConfig {
+                backend: backend.into(),
+                model: model.map(str::to_owned),
+                command: command.iter().map(|part| (*part).to_owned()).collect(),
+                ..AgentConfig::default()
+            };
+            config.agents.insert("a".into(), agent);
+            let seated = seat(&config, &SeatRequest::default()).unwrap();
+            model_of(&seated.roster.members()[0]).to_owned()
+        };
+        assert_eq!(seated_as("openai", Some("m"), &[]), "m@openai");
+        assert_eq!(seated_as("openrouter", Some("m"), &[]), "m@openrouter");
+        assert_eq!(seated_as("claude_code", Some("m"), &[]), "m@claude_code");
+        assert_eq!(seated_as("claude_code", None, &[]), "claude_code");
+        assert_eq!(seated_as("codex", None, &[]), "codex");
+        assert_eq!(seated_as(LOCAL, Some("m"), &[]), "m");
+        assert_eq!(seated_as(LOCAL, None, &[]), "local");
+        let programs = [
+            seated_as("acp", None, &["one", "--acp"]),
+            seated_as("acp", None, &["two", "--acp"]),
+            seated_as("command", None, &["one", "--acp"]),
+            seated_as("acp", Some("m"), &["one", "--acp"]),
+            seated_as("codex", None, &["one", "--acp"]),
+        ];
+        assert!(programs[0].starts_with("acp@acp-"), "{programs:?}");
+        assert!(programs[3].starts_with("m@acp-"), "{programs:?}");
+        assert!(programs[4].starts_with("codex@codex-"), "{programs:?}");
+        let names: std::collections::BTreeSet<&String> = programs.iter().collect();
+        assert_eq!(names.len(), programs.len(), "{programs:?}");
+        assert!(
+            !programs.concat().contains("one"),
+            "the command is not told"
+        );
     }
 
     #[test]
