@@ -16,7 +16,7 @@ use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use std::ops::Range;
-use support::{FRONTIER, MMLU_PRO, table};
+use support::{FRONTIER, MMLU_PRO, table, text};
 
 const SETS: [(&str, &str, [&str; 5]); 4] = [
     ("GSM8K", "zeroeval_gsm_44models.csv", FRONTIER),
@@ -62,6 +62,18 @@ const WAYS: [Way; 14] = [
 ];
 
 impl Way {
+    fn name(self) -> String {
+        match self {
+            Way::Today => "today".into(),
+            Way::Prior(precision) => format!("stronger prior, {precision}"),
+            Way::Elsewhere(precision) => format!("curve from elsewhere, {precision}"),
+            Way::Posterior => "posterior mean".into(),
+            Way::Bootstrap => "bootstrap".into(),
+            Way::Share(weight) => format!("share of all marks, {weight}"),
+            Way::Blocks(least) => format!("isotonic blocks, {least}"),
+        }
+    }
+
     /// Learns from scored marks; `elsewhere` is the curve of another set.
     fn learn(self, scored: &[Forecast], elsewhere: Logistic, seed: u64) -> Box<dyn Fn(f64) -> f64> {
         let today = Logistic::fit(scored, PRIOR, PRECISION);
@@ -294,41 +306,70 @@ fn todays_way_is_what_is_printed() {
     }
 }
 
-/// `cargo test --release -p kd-eval --test calibration_tried chosen -- --ignored --nocapture`
-#[test]
-#[ignore = "it learns from 240 sets of marks in 14 ways"]
-fn chosen_on_gsm8k_and_cruxeval() {
-    println!("way: plain error, log score; GSM8K 100, 200, CRUXEval 100, 200; mean");
-    let mut all: Vec<Vec<Cell>> = Vec::new();
-    for (set, (_, file, members)) in SETS.iter().enumerate().take(2) {
-        for most in [100, 200] {
-            let elsewhere = elsewhere(set);
-            all.push(measure(&replay(file, members), most, elsewhere, 1000..1060));
-        }
+/// Prints the rows of a table, and fails if one of them is not in the page.
+fn print(rows: &[String]) {
+    let page = text("../../docs/rules-tried.md");
+    for row in rows {
+        println!("{row}");
     }
-    for (at, way) in WAYS.iter().enumerate() {
-        let cells: Vec<String> = all
-            .iter()
-            .map(|cells| format!("{:.2} {:.4}", cells[at].plain, cells[at].log))
-            .collect();
-        let mean = all.iter().map(|cells| cells[at].plain).sum::<f64>() / 4.0;
-        println!("{way:?}: {}; {mean:.3}", cells.join(" | "));
+    for row in rows {
+        assert!(page.contains(row.as_str()), "not in the page: {row}");
     }
 }
 
-/// `cargo test --release -p kd-eval --test calibration_tried tried -- --ignored --nocapture`
+/// `cargo test --release -p kd-eval --test calibration_tried -- --ignored --nocapture`
 #[test]
-#[ignore = "it learns from 3,200 sets of marks in 14 ways"]
-fn tried_on_all_sets() {
-    for (set, (name, file, members)) in SETS.iter().enumerate() {
-        let (replay, elsewhere) = (replay(file, members), elsewhere(set));
-        for most in [100, 200, 400, usize::MAX] {
-            let large = replay.questions.len() > 5000 && most == usize::MAX;
-            let cells = measure(&replay, most, elsewhere, 0..if large { 10 } else { 100 });
-            let marks = most.min(replay.questions.len() / 2);
-            for (way, cell) in WAYS.iter().zip(&cells) {
-                println!("{name} {marks} {way:?}: {:.2} {:.4}", cell.plain, cell.log);
-            }
+#[ignore = "it learns from 3,440 sets of marks in 14 ways"]
+fn what_was_tried_is_on_the_page() {
+    let mut all: Vec<Vec<Cell>> = Vec::new();
+    for (set, (_, file, members)) in SETS.iter().enumerate().take(2) {
+        for most in [100, 200] {
+            all.push(measure(
+                &replay(file, members),
+                most,
+                elsewhere(set),
+                1000..1060,
+            ));
         }
     }
+    let row = |at: usize| {
+        let cell = |cells: &Vec<Cell>| format!("{:.2}; {:.4}", cells[at].plain, cells[at].log);
+        let cells: Vec<String> = all.iter().map(cell).collect();
+        let mean = all.iter().map(|cells| cells[at].plain).sum::<f64>() / 4.0;
+        format!(
+            "| {} | {} | {mean:.2} |",
+            WAYS[at].name(),
+            cells.join(" | ")
+        )
+    };
+    let chosen: Vec<String> = (0..WAYS.len()).map(row).collect();
+
+    let mut sets: Vec<Vec<Vec<Cell>>> = Vec::new();
+    for (set, (_, file, members)) in SETS.iter().enumerate() {
+        let (replay, elsewhere) = (replay(file, members), elsewhere(set));
+        let half = replay.questions.len() / 2;
+        let mut of_set = Vec::new();
+        for most in [100, 200, 400]
+            .into_iter()
+            .filter(|most| *most < half)
+            .chain([half])
+        {
+            let seeds = if half > 2500 && most == half { 10 } else { 100 };
+            of_set.push(measure(&replay, most, elsewhere, 0..seeds));
+        }
+        sets.push(of_set);
+    }
+    let row = |at: usize, of: &dyn Fn(Cell) -> String| {
+        let set = |cells: &Vec<Vec<Cell>>| {
+            let cells: Vec<String> = cells.iter().map(|cells| of(cells[at])).collect();
+            cells.join(", ")
+        };
+        let cells: Vec<String> = sets.iter().map(set).collect();
+        format!("| {} | {} |", WAYS[at].name(), cells.join(" | "))
+    };
+    let plain = |cell: Cell| format!("{:.2}", cell.plain);
+    let log = |cell: Cell| format!("{:.4}", cell.log);
+    let rows: Vec<String> = (0..WAYS.len()).map(|at| row(at, &plain)).collect();
+    let logs: Vec<String> = (0..WAYS.len()).map(|at| row(at, &log)).collect();
+    print(&[chosen, rows, logs].concat());
 }

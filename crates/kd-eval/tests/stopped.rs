@@ -104,6 +104,10 @@ fn mark(
         protocol: "certain-enough".into(),
         members: of,
         unasked,
+        stopping: Some(match stop {
+            Stop::Enough => "margin".into(),
+            Stop::Settled => "settled".into(),
+        }),
         winner: Some(key(winner)),
         credit: f64::from(u8::from(question.share_right(&[winner]) == 1.0)),
         answer: None,
