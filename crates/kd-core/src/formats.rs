@@ -197,10 +197,10 @@ pub static LEDGER: Format = Format {
 pub static MARKS: Format = Format {
     what: "the database of marks",
     at: "`marks.db` in your data folder",
-    version: 3,
+    version: 4,
     field: "`PRAGMA user_version`",
     schema: "",
-    older: "1 and 2 are converted",
+    older: "1 to 3 are converted",
     newer: REFUSED,
 };
 

@@ -170,6 +170,32 @@ fn the_newest_marks_are_read_and_no_more() {
     assert_eq!(sums[0].2.questions, RECENT as u64 + 5);
 }
 
+/// The table has the texts of all marks: 1,000 of its rows are spread over as many pages.
+#[test]
+fn a_decision_reads_marks_from_an_index_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let marks = Marks::open(&dirs(home.path())).unwrap();
+    for column in ["kind", "council"] {
+        let query = format!("EXPLAIN QUERY PLAN {}", newest_of(column));
+        let plan = marks
+            .db
+            .query_row(&query, ["number"], |row| row.get::<_, String>(3))
+            .unwrap();
+        assert!(plan.contains("USING COVERING INDEX"), "{column}: {plan}");
+    }
+}
+
+#[test]
+fn a_decision_waits_for_no_writer() {
+    let home = tempfile::tempdir().unwrap();
+    let dirs = dirs(home.path());
+    let mut marks = Marks::open(&dirs).unwrap();
+    let mark = council_mark(1, "number", "m", true);
+    marks.add(&mark).unwrap();
+    marks.db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(of_kind(&dirs, "number").unwrap().recent, [mark]);
+}
+
 #[test]
 fn a_file_of_version_1_becomes_one_of_this_version() {
     let home = tempfile::tempdir().unwrap();
@@ -240,11 +266,11 @@ fn files_that_are_not_ours_are_refused_and_left() {
     drop(Marks::open(&dirs).unwrap());
     let file = path(&dirs).unwrap();
     let db = Connection::open(&file).unwrap();
-    db.pragma_update(None, "user_version", 4).unwrap();
+    db.pragma_update(None, "user_version", 5).unwrap();
     drop(db);
     let newer = read(&dirs).unwrap_err().to_string();
     assert!(
-        newer.contains("version 4 of the database of marks"),
+        newer.contains("version 5 of the database of marks"),
         "{newer}"
     );
     std::fs::write(&file, "not a database, but long enough to be read as one").unwrap();
