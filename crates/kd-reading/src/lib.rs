@@ -48,6 +48,7 @@ mod naming;
 pub mod number;
 mod numeral_words;
 mod numerals;
+mod offers;
 mod operands;
 mod option_names;
 pub mod options;
@@ -662,6 +663,23 @@ fn only(fits: impl Iterator<Item = bool>) -> Option<usize> {
 }
 
 fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
+    let options = match wanted {
+        Wanted::Option(options) => Some(options),
+        Wanted::Number | Wanted::Date => None,
+        _ => return stated_in(wanted, text),
+    };
+    let text = &rewritten::with_han_marks(text);
+    let closed = offers::without(text, options);
+    let read = stated_in(wanted, closed.text)?;
+    // An offer about another option than the one that was read.
+    match (&read.0, closed.offered) {
+        (Answer::Option(at), Some(offered)) if *at != offered => Err(Unread::Ambiguous),
+        _ => Ok(read),
+    }
+}
+
+/// Reads a text without its closing courtesies.
+fn stated_in(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
     let said = match wanted {
         Wanted::Option(options) => match prose::option(text, options) {
             Said::Nothing => match equal_option(options, text) {

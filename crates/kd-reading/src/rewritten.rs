@@ -1,6 +1,7 @@
 //! Normalizes replies that refer to options by other names: `Option 2` of a list in the reply itself, or labels in a
 //! reply without capitals.
 
+use super::language::is_han;
 use super::options::Options;
 use std::borrow::Cow;
 
@@ -178,6 +179,47 @@ fn with_capitals(text: &str, options: &Options) -> String {
     }
     out
 }
+
+/// Replaces half-width marks after Chinese characters with full-width ones: `能上线吗?能。`
+pub(super) fn with_han_marks(text: &str) -> Cow<'_, str> {
+    const MARKS: [(char, char); 6] = [
+        (',', '，'),
+        (';', '；'),
+        (':', '：'),
+        ('?', '？'),
+        ('!', '！'),
+        ('.', '。'),
+    ];
+    let chars: Vec<char> = text.chars().collect();
+    let opens = |c: Option<&char>| c.is_none_or(|c| c.is_whitespace() || is_han(*c));
+    let wide = |at: usize| {
+        let (_, wide) = MARKS.iter().find(|(mark, _)| *mark == chars[at])?;
+        let before = chars[..at]
+            .iter()
+            .rev()
+            .find(|c| !"*_)\"”`".contains(**c))?;
+        let next = chars.get(at + 1);
+        let fits = match chars[at] {
+            '.' => is_han(*before) && opens(next),
+            _ => is_han(*before) || is_han(*next?) && before.is_alphanumeric(),
+        };
+        // `3.14:3.14 × 25`: a colon behind a decimal fraction divides nothing.
+        let fraction = || {
+            let digits = chars[..at].iter().rev().take_while(|c| c.is_ascii_digit());
+            let from = at - digits.count();
+            from > 1 && chars[from - 1] == '.' && chars[from - 2].is_ascii_digit()
+        };
+        (fits || *wide == '：' && fraction()).then_some(*wide)
+    };
+    if !chars.iter().any(|c| is_han(*c)) || !text.contains(MARKS.map(|(mark, _)| mark)) {
+        return Cow::Borrowed(text);
+    }
+    (0..chars.len())
+        .map(|at| wide(at).unwrap_or(chars[at]))
+        .collect::<String>()
+        .into()
+}
+
 /// Replaces arrows after labels with colons, if several lines have one: `Recommended → Vue`.
 pub(super) fn without_arrows(text: &str) -> Cow<'_, str> {
     let is_labelled = |line: &&str| matches!(line.split(['→', '⇒']).collect::<Vec<_>>().as_slice(), [head, tail] if !head.trim().is_empty() && !tail.trim().is_empty());
@@ -192,7 +234,7 @@ fn asks_in_han(clause: &str) -> bool {
     let chars: Vec<char> = clause.chars().collect();
     chars
         .windows(3)
-        .any(|c| c[0] == c[2] && matches!(c[1], '不' | '没') && super::language::is_han(c[0]))
+        .any(|c| c[0] == c[2] && matches!(c[1], '不' | '没') && is_han(c[0]))
 }
 
 /// Removes reported views and double negations from a Chinese text: `没有什么不可行` becomes `可行`.
@@ -212,7 +254,7 @@ pub(super) fn own_han(text: &str) -> String {
         "同事认为",
         "朋友说",
     ];
-    if !text.chars().any(super::language::is_han) {
+    if !text.chars().any(is_han) {
         return text.to_owned();
     }
     let plain = text
