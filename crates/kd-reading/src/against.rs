@@ -266,6 +266,10 @@ pub(super) fn against(
             && match *word {
                 // `比上海快`
                 "比" if place + 1 == before.len() => true,
+                // `不过我选成都`: however.
+                "不" => !before
+                    .get(place + 1)
+                    .is_some_and(|next| ["过", "仅", "但", "论", "管"].contains(next)),
                 w if COMPARATIVE.contains(&w) => not_first && before.len() - place <= 3,
                 "en" | "lugar" | "vez" => {
                     joined.contains("en lugar de") || joined.contains("en vez de")

@@ -32,6 +32,11 @@ pub(super) const LATER: &[&str] = &[
     "次选",
     "is the alternative",
     "is my second",
+    "deuxième choix",
+    "second choix",
+    "third choice",
+    "dritte wahl",
+    "tercera opción",
 ];
 
 /// Words before a colon that introduce an explanation, not an answer.

@@ -254,6 +254,9 @@ impl Account<'_> {
             "tandis que",
             "mientras",
         ];
+        /// Maximum number of words between two options whose verb is shared.
+        const GAP_WORDS_MAX: usize = 4;
+        const FOR: [&str; 5] = ["for", "für", "pour", "por", "para"];
         let Some(sentence) = self.sentences.get(one.place).filter(|_| !self.numbers) else {
             return false;
         };
@@ -275,6 +278,21 @@ impl Account<'_> {
         let split = between.rfind(['，', ',', '；']).map(|at| &between[at..]);
         if let (Some(a), Some(rest)) = (last(before), split) {
             return last(rest) == Some(a) && !is_negative(before) && !is_negative(between);
+        }
+        // `Price argues for tea, taste for milk.`
+        let lead = |text: &str| {
+            let word = text
+                .trim_end()
+                .rsplit(|c: char| !c.is_alphanumeric())
+                .next();
+            word.map(str::to_lowercase)
+                .filter(|word| FOR.contains(&word.as_str()))
+        };
+        let comma = between.contains([',', ';'])
+            && between.split_whitespace().count() <= GAP_WORDS_MAX
+            && !is_negative(&between.to_lowercase());
+        if comma && lead(before).is_some() && lead(before) == lead(between) {
+            return true;
         }
         let word = |text: &str| {
             let words = text

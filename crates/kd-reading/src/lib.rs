@@ -70,6 +70,8 @@ mod thoughts;
 mod ticks;
 mod units;
 pub mod unknown;
+mod verdict;
+mod verdict_words;
 mod voices;
 mod weigh;
 mod weights;

@@ -160,6 +160,17 @@ pub(super) fn only(sentence: &str, options: &Options) -> Option<usize> {
     named.filter(|place| *place < count)
 }
 
+/// Returns the place that the first words of a text tell, with an article: `la troisième, la seule qui mesure`.
+pub(super) fn named(lower: &str, options: &Options) -> Option<usize> {
+    let mut words = lower
+        .split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|w| !w.is_empty());
+    words.next().filter(|w| ARTICLES.contains(w))?;
+    let second = words.next()?;
+    let place = PLACES.iter().position(|all| all.contains(&second))?;
+    (place < options.count()).then_some(place)
+}
+
 fn in_han(sentence: &str, count: usize) -> Option<usize> {
     const NAMED: [(&str, usize); 10] = [
         ("前者", 0),

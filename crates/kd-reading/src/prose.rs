@@ -146,8 +146,12 @@ fn said_option(text: &str, options: &Options) -> Said<usize> {
         Taken::Several => return Said::Several,
         Taken::None => {}
     }
+    // `(A) reads best. But I go with (B).` says more than its label.
     let whole = bare(text);
-    if let Some(at) = options.stated(&whole) {
+    if let Some(at) = options.stated(&whole)
+        && sentences(text).len() < 3
+        && !turns(text)
+    {
         return Said::Words(at);
     }
     let Some(declined) = refusal::of(text) else {
@@ -183,6 +187,10 @@ fn chosen_as_written(text: &str, options: &Options) -> Said<usize> {
             Taken::Several => return Said::Several,
             Taken::None => {}
         }
+    }
+    match super::verdict::of(text, options) {
+        Said::Nothing => {}
+        verdict => return verdict,
     }
     if let Some(first) = options
         .ranked(text)

@@ -21,7 +21,7 @@ struct Doubt {
 }
 
 /// Words that make a choice depend on the case.
-const DEPENDS: &[&str] = &[
+pub(super) const DEPENDS: &[&str] = &[
     "depends",
     "depending",
     "kommt darauf an",
@@ -428,7 +428,7 @@ fn leaves_another(lower: &str, mentions: &[Mention]) -> bool {
 }
 
 /// Returns whether a sentence without an option chooses something in bold: `I'd do the **castle**.`
-fn chooses_another(sentence: &Sentence, lower: &str) -> bool {
+pub(super) fn chooses_another(sentence: &Sentence, lower: &str) -> bool {
     const OWN: &[&str] = &[
         "i'd do",
         "i'd pick",
@@ -541,14 +541,14 @@ fn ends_undecided(sentence: &Sentence, mentions: &[Mention]) -> bool {
 }
 
 /// A sentence, its options, and its lowercase words without them.
-struct Spoken {
-    sentence: Sentence,
-    mentions: Vec<Mention>,
-    lower: String,
+pub(super) struct Spoken {
+    pub(super) sentence: Sentence,
+    pub(super) mentions: Vec<Mention>,
+    pub(super) lower: String,
 }
 
 /// Splits a text into sentences. The words of options are blanked, so that `both` or `wait` in a name has no effect.
-fn prepared(text: &str, options: &Options) -> Vec<Spoken> {
+pub(super) fn prepared(text: &str, options: &Options) -> Vec<Spoken> {
     let mut out = Vec::new();
     // One form of the apostrophe, so that positions match.
     for mut sentence in clauses::split(&text.replace('’', "'")) {

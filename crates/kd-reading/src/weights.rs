@@ -676,6 +676,9 @@ const CONCLUSION_BYTES_MAX: usize = 60;
 /// Maximum number of words between an option and words about it.
 pub(super) const NEAR_WORDS: usize = 7;
 
+/// Words that leave what follows them.
+const REMAINS: [&str; 5] = ["leaves", "bleibt", "reste", "il reste", "queda"];
+
 /// Returns whether one of these words is near an option in its clause.
 pub(super) fn is_near(
     clause: &clauses::Clause,
@@ -694,6 +697,15 @@ pub(super) fn is_near(
     cues::places(&clause.lower, words).any(|(at, end)| {
         // A word within the name does not count: `Go for I/O`.
         if at < to && end > from {
+            return false;
+        }
+        // `Only tea remains` leaves tea, `tea leaves no stain` does not.
+        if at >= to
+            && clause
+                .lower
+                .get(at..end)
+                .is_some_and(|w| REMAINS.contains(&w))
+        {
             return false;
         }
         let gap = match (at >= to, end <= from) {

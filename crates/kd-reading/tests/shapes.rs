@@ -1,0 +1,333 @@
+//! Replies by their shape: where the commitment stands, and what the sentences around it are.
+#![allow(clippy::unwrap_used)]
+
+use kd_reading::{Answer, Options, Wanted, read};
+
+/// Returns the option, the side or the number that a reply is read as.
+fn said(kind: &str, reply: &str) -> Option<String> {
+    let (kind, rest) = kind.split_once(':').unwrap_or((kind, ""));
+    let names: Vec<String> = match kind {
+        "yes-no" => ["yes", "no"].map(str::to_owned).to_vec(),
+        _ => rest.split('|').map(str::to_owned).collect(),
+    };
+    let labels: Vec<String> = ["A", "B", "C", "D"].map(str::to_owned).to_vec();
+    let wanted = match kind {
+        "number" => Wanted::Number,
+        "label" => Wanted::Option(Options::labelled(&names, &labels[..names.len()])),
+        _ => Wanted::Option(Options::new(&names)),
+    };
+    Some(match read(&wanted, reply).ok()?.0 {
+        Answer::Option(at) if kind == "label" => labels[at].clone(),
+        Answer::Option(at) => names[at].clone(),
+        Answer::Text(text) => text,
+    })
+}
+
+/// Returns the cases that are read otherwise.
+fn differing(cases: &[(&str, &str, Option<&str>)]) -> Vec<String> {
+    let cases = cases.iter();
+    let read = cases.map(|(kind, reply, want)| (said(kind, reply), reply, want));
+    read.filter(|(got, _, want)| got.as_deref() != **want)
+        .map(|(got, reply, want)| format!("{reply:?}: {got:?}, not {want:?}"))
+        .collect()
+}
+
+const DAYS: &str = "choice:Monday|Wednesday|Friday";
+const DRINKS: &str = "choice:Kaffee|Tee|Kakao";
+const TRAINS: &str = "choice:le train|la voiture|l'avion";
+const ROOMS: &str = "choice:aula norte|aula sur|biblioteca";
+const CITIES: &str = "choice:上海|杭州|成都";
+const DRAFTS: &str = "label:Cut the budget|Raise the price|Hire a writer";
+
+#[test]
+fn a_verdict_at_the_beginning_stands_whatever_is_said_of_the_others() {
+    let cases = [
+        (
+            DAYS,
+            "Friday, easily. Monday clashes with the audit, and Wednesday leaves no time to test.",
+            Some("Friday"),
+        ),
+        (
+            DAYS,
+            "Monday. Wednesday would be the better day for the office, but the hall is taken.",
+            Some("Monday"),
+        ),
+        (
+            DAYS,
+            "Monday, since the freeze ends on Sunday and Friday is a holiday. Wednesday is a decent choice too late in the week.",
+            Some("Monday"),
+        ),
+        (
+            DAYS,
+            "When? Wednesday. On Friday nobody answers the phone. Shall I send the invitation?",
+            Some("Wednesday"),
+        ),
+        (
+            DRINKS,
+            "Tee, ganz klar. Kaffee wäre auch schön, aber danach schläft keiner, und Kakao bleibt wieder stehen.",
+            Some("Tee"),
+        ),
+        (
+            DRINKS,
+            "Kakao, ohne zu zögern. Der Tee ist alle. Soll ich gleich Milch holen?",
+            Some("Kakao"),
+        ),
+        (
+            TRAINS,
+            "Le train, évidemment. La voiture serait un bon choix en été, mais pas sous la neige.",
+            Some("le train"),
+        ),
+        (
+            TRAINS,
+            "Sans hésiter le train ; avec la voiture vous perdriez deux heures.",
+            Some("le train"),
+        ),
+        (
+            ROOMS,
+            "Biblioteca, sin duda. El aula norte es demasiado pequeña y en el aula sur hay obras. ¿Os parece bien?",
+            Some("biblioteca"),
+        ),
+        (
+            ROOMS,
+            "Aula sur. La biblioteca sería una opción muy correcta, pero cierra a las seis.",
+            Some("aula sur"),
+        ),
+        (
+            CITIES,
+            "杭州,毫无疑问。上海太贵,成都太远。要不要我帮你订票?",
+            Some("杭州"),
+        ),
+        // The reply goes on to another option, or does not decide.
+        (DAYS, "Monday. Or Friday.", None),
+        (DAYS, "Monday. No, wait: Friday is better.", None),
+        (DAYS, "Monday for the team. Friday for the guests.", None),
+        (DAYS, "Monday. But honestly, I can't decide.", None),
+        (DAYS, "Monday? Too early. Friday? Hm.", None),
+        (DRINKS, "Tee. Kaffee ist besser.", None),
+        (
+            DRINKS,
+            "Tee, wenn es kalt ist. Kakao, wenn Kinder da sind.",
+            None,
+        ),
+        (CITIES, "杭州。还是成都更好。", None),
+        (DAYS, "Monday\nGood for the office.\nFriday\nGood for", None),
+    ];
+    assert_eq!(differing(&cases), Vec::<String>::new());
+}
+
+#[test]
+fn the_authors_own_choice_stands_wherever_it_is() {
+    let cases = [
+        (
+            DAYS,
+            "Friday looks the tidiest on the calendar at first. On a second look it is a holiday. Withdrawn. I go with Monday: it is dull, but free.",
+            Some("Monday"),
+        ),
+        (
+            DAYS,
+            "Half the team argues for Friday and calls it the best day. I vote for Wednesday; the hall is free.",
+            Some("Wednesday"),
+        ),
+        (
+            DAYS,
+            "Wednesday has my vote. Friday has its merits and Monday its friends.",
+            Some("Wednesday"),
+        ),
+        (
+            DAYS,
+            "If I may only keep one, I'd pick Monday, because the others are too late.",
+            Some("Monday"),
+        ),
+        (
+            DRINKS,
+            "Zuerst war ich für Kaffee. Ich ändere meine Meinung: Ich nehme Tee.",
+            Some("Tee"),
+        ),
+        (
+            DRINKS,
+            "Der Kaffee hier ist wirklich gut. Trotzdem würde ich Tee nehmen, weil es schon spät ist.",
+            Some("Tee"),
+        ),
+        (
+            DRINKS,
+            "Kakao ist süß, Kaffee bitter. Meine Stimme geht an den Tee.",
+            Some("Tee"),
+        ),
+        (
+            TRAINS,
+            "J'étais parti sur la voiture. Je change d'avis : le train.",
+            Some("le train"),
+        ),
+        (
+            TRAINS,
+            "Si je ne devais en garder qu'un, ce serait long à expliquer. Je vote pour l'avion.",
+            Some("l'avion"),
+        ),
+        (
+            ROOMS,
+            "El aula norte tiene la mejor pantalla. Aun así voto por la biblioteca, porque cabe todo el mundo.",
+            Some("biblioteca"),
+        ),
+        (
+            ROOMS,
+            "Me quedo con el aula sur: la norte es fría y la biblioteca cierra pronto.",
+            Some("aula sur"),
+        ),
+        (
+            CITIES,
+            "上海机会最多。不过我选成都,因为房租便宜。",
+            Some("成都"),
+        ),
+        (
+            DRAFTS,
+            "My vote: the colleague who wants to raise the price. Cutting the budget hurts twice.",
+            Some("B"),
+        ),
+        (
+            DRAFTS,
+            "I side with the member who suggests hiring a writer.",
+            Some("C"),
+        ),
+        (
+            DRAFTS,
+            "(A) reads best at first. It forgets the rent. I change my mind: I go with (B).",
+            Some("B"),
+        ),
+        // Two choices, a condition, a report, a quotation, a denial.
+        (
+            DAYS,
+            "I'd pick Monday for the talks. I'd pick Friday for the dinner.",
+            None,
+        ),
+        (
+            DAYS,
+            "I'd pick Monday if the hall were free, and Friday if not.",
+            None,
+        ),
+        (DAYS, "My colleague says: \"I vote for Friday\".", None),
+        (
+            DAYS,
+            "I would not pick Friday. Monday and Wednesday are equally good.",
+            None,
+        ),
+        (
+            DRINKS,
+            "Ich würde Tee nehmen, wenn es kalt ist, und Kakao, wenn Kinder da sind.",
+            None,
+        ),
+        (TRAINS, "Je vote pour le train ou la voiture.", None),
+        (
+            ROOMS,
+            "No voto por la biblioteca. Las otras dos me parecen igual de buenas.",
+            None,
+        ),
+    ];
+    assert_eq!(differing(&cases), Vec::<String>::new());
+}
+
+#[test]
+fn what_an_elimination_leaves_is_chosen() {
+    let cases = [
+        (
+            DAYS,
+            "Monday: the hall is taken.\nFriday: half the team is away.\nWhich leaves one, and everybody is in that day.",
+            Some("Wednesday"),
+        ),
+        (
+            DAYS,
+            "Monday clashes with the audit, Friday with the fair. That leaves Wednesday.",
+            Some("Wednesday"),
+        ),
+        (
+            DRINKS,
+            "Kaffee ist alle. Für Kakao fehlt die Milch. Bleibt nur eines.",
+            Some("Tee"),
+        ),
+        (
+            TRAINS,
+            "La voiture est en panne. L'avion coûte trop cher. Il ne reste plus que le train.",
+            Some("le train"),
+        ),
+        (
+            TRAINS,
+            "La voiture est en panne, l'avion est complet. Reste le premier.",
+            Some("le train"),
+        ),
+        (
+            ROOMS,
+            "El aula norte está cerrada. En el aula sur no cabemos. Solo queda una.",
+            Some("biblioteca"),
+        ),
+        (
+            CITIES,
+            "上海?房价太高,不行。\n成都?离家太远,也不行。\n只剩下一个了,我就选它。",
+            Some("杭州"),
+        ),
+        // What is left is none of the options, or not one of them.
+        (
+            DAYS,
+            "Monday clashes with the audit, Friday with the fair. That leaves one thing: a call.",
+            None,
+        ),
+        (
+            DAYS,
+            "Monday clashes with the audit. That leaves two.",
+            None,
+        ),
+        (
+            DRINKS,
+            "Kaffee ist alle. Tee bleibt eine Möglichkeit für später.",
+            None,
+        ),
+    ];
+    assert_eq!(differing(&cases), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_called_the_best_of_all_is_chosen() {
+    let cases = [
+        (
+            DAYS,
+            "All three have their charm: Monday is quiet, Friday is short. With your budget and the fair in mind, Wednesday fits best. Monday is half a day by train from there.",
+            Some("Wednesday"),
+        ),
+        (
+            DRINKS,
+            "Bei dieser Kälte und so kurz vor dem Schlafengehen spricht alles für Tee. Wenn es wärmer wird, kann man neu überlegen.",
+            Some("Tee"),
+        ),
+        (
+            TRAINS,
+            "Vu la météo et les travaux, le plus raisonnable est de prendre le train. Rien n'oblige à annuler.",
+            Some("le train"),
+        ),
+        (
+            ROOMS,
+            "Con cuarenta personas y una sola pantalla, lo más sensato es la biblioteca. Así no hay que mover sillas.",
+            Some("biblioteca"),
+        ),
+        (CITIES, "预算有限,又想离家近,杭州最合适。", Some("杭州")),
+        (
+            DRAFTS,
+            "A forgets the rent and C the taxes. Only B is correct: it counts both.",
+            Some("B"),
+        ),
+        // Best in one respect only, or each in its own.
+        (
+            DAYS,
+            "Monday is best on price. Friday is best on mood.",
+            None,
+        ),
+        (
+            DAYS,
+            "Monday would be best if the hall were free. It may not be.",
+            None,
+        ),
+        (
+            DRINKS,
+            "Der Preis spricht für Tee, der Geschmack für Kakao.",
+            None,
+        ),
+    ];
+    assert_eq!(differing(&cases), Vec::<String>::new());
+}
