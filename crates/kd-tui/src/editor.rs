@@ -1,7 +1,10 @@
 //! The input editor: multi-line text with a cursor, undo and history. Takes edits; provides the text and its rows for a
 //! width. Independent of keys and terminal.
 
+mod folds;
+
 use crate::text::wrap;
+use folds::Folds;
 use std::borrow::Cow;
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
@@ -23,16 +26,24 @@ pub struct Editor {
     cursor: usize,
     /// The target column of vertical moves.
     aim: Option<usize>,
-    undone: Vec<(String, usize)>,
-    done: Vec<(String, usize)>,
+    undone: Vec<State>,
+    done: Vec<State>,
     /// Whether the last edit was a single typed letter: the next one joins its undo step.
     typing: bool,
-    killed: String,
+    killed: (String, Folds),
     sent: Vec<String>,
     /// The sent message shown, and the draft it replaced.
-    recall: Option<(usize, String)>,
-    /// The words that stand in the text for long pasted texts, and these texts.
-    folded: Vec<(String, String)>,
+    recall: Option<(usize, String, Folds)>,
+    /// Long pasted texts, shown as a few words.
+    folds: Folds,
+}
+
+/// What an undo restores.
+#[derive(Clone, Debug, Default)]
+struct State {
+    text: String,
+    cursor: usize,
+    folds: Folds,
 }
 
 /// A cursor movement.
@@ -65,57 +76,21 @@ impl Editor {
 
     /// Returns the text with the pasted texts that are shown folded.
     pub fn whole(&self) -> Cow<'_, str> {
-        let folds = self.folds();
-        if folds.is_empty() {
-            return Cow::Borrowed(&self.text);
-        }
-        let mut whole = String::new();
-        let mut from = 0;
-        for (range, pasted) in folds {
-            whole.push_str(&self.text[from..range.start]);
-            whole.push_str(pasted);
-            from = range.end;
-        }
-        whole.push_str(&self.text[from..]);
-        Cow::Owned(whole)
-    }
-
-    /// Returns the ranges of folded texts, in order, and these texts.
-    fn folds(&self) -> Vec<(Range<usize>, &str)> {
-        let mut folds: Vec<(Range<usize>, &str)> = Vec::new();
-        for (words, pasted) in &self.folded {
-            let places = self.text.match_indices(words.as_str());
-            folds.extend(places.map(|(at, _)| (at..at + words.len(), pasted.as_str())));
-        }
-        folds.sort_by_key(|(range, _)| range.start);
-        folds
-    }
-
-    /// Returns the folded text that a place is inside of.
-    fn fold_at(&self, at: usize) -> Option<Range<usize>> {
-        let folds = self.folds().into_iter().map(|(range, _)| range);
-        folds
-            .into_iter()
-            .find(|range| range.start < at && at < range.end)
+        self.folds.unfolded(&self.text)
     }
 
     /// Inserts a pasted text at the cursor, as one edit. A long one is shown as `[pasted 500 lines]`.
     pub fn paste(&mut self, text: &str) {
         let lines = text.lines().count();
+        let words = format!("[pasted {lines} lines]");
         let room = TEXT_MAX.saturating_sub(self.whole().len());
-        if lines <= PASTED_LINES || text.len() > room {
+        let fits = text.len() <= room && self.text.len() + words.len() <= TEXT_MAX;
+        if lines <= PASTED_LINES || !fits {
             return self.insert(text);
         }
-        let words = format!("[pasted {lines} lines]");
-        let more = (2..).map(|n| format!("[pasted {lines} lines, {n}]"));
-        let words = std::iter::once(words)
-            .chain(more)
-            .find(|words| !self.folded.iter().any(|(used, _)| used == words));
-        let Some(words) = words else {
-            return self.insert(text);
-        };
-        self.folded.push((words.clone(), text.to_owned()));
+        let at = self.cursor;
         self.insert(&words);
+        self.folds.add(at..at + words.len(), text);
     }
 
     /// Returns the sent messages, oldest first.
@@ -146,6 +121,7 @@ impl Editor {
         }
         self.typing = letter;
         self.text.insert_str(self.cursor, text);
+        self.folds.edited(&(self.cursor..self.cursor), text.len());
         self.cursor = self.settle(self.cursor + text.len());
     }
 
@@ -153,6 +129,7 @@ impl Editor {
     pub fn set(&mut self, text: &str) {
         self.remember();
         self.text = text.to_owned();
+        self.folds = Folds::default();
         self.cursor = self.text.len();
     }
 
@@ -160,6 +137,7 @@ impl Editor {
     pub fn replace(&mut self, range: Range<usize>, with: &str) {
         self.remember();
         self.text.replace_range(range.clone(), with);
+        self.folds.edited(&range, with.len());
         self.cursor = self.settle(range.start + with.len());
     }
 
@@ -167,7 +145,7 @@ impl Editor {
     pub fn take(&mut self) -> String {
         let text = self.whole().into_owned();
         self.text.clear();
-        self.folded.clear();
+        self.folds = Folds::default();
         if self.sent.last() != Some(&text) && !text.trim().is_empty() {
             self.sent.push(text.clone());
             if self.sent.len() > SENT_MAX {
@@ -194,31 +172,33 @@ impl Editor {
     /// Undoes the last edit.
     pub fn undo(&mut self) {
         if let Some(state) = self.done.pop() {
-            let now = std::mem::replace(&mut self.text, state.0);
-            self.undone.push((now, self.cursor));
-            self.cursor = state.1;
-            self.typing = false;
+            let now = self.restore(state);
+            self.undone.push(now);
         }
     }
 
     /// Redoes the last undone edit.
     pub fn redo(&mut self) {
         if let Some(state) = self.undone.pop() {
-            let now = std::mem::replace(&mut self.text, state.0);
-            self.done.push((now, self.cursor));
-            self.cursor = state.1;
-            self.typing = false;
+            let now = self.restore(state);
+            self.done.push(now);
+        }
+    }
+
+    /// Restores a state, and returns the present one.
+    fn restore(&mut self, state: State) -> State {
+        self.typing = false;
+        State {
+            text: std::mem::replace(&mut self.text, state.text),
+            cursor: std::mem::replace(&mut self.cursor, state.cursor),
+            folds: std::mem::replace(&mut self.folds, state.folds),
         }
     }
 
     /// Moves the cursor.
     pub fn go(&mut self, to: Move) {
         let target = self.target(to);
-        self.cursor = match self.fold_at(target) {
-            Some(fold) if target < self.cursor => fold.start,
-            Some(fold) => fold.end,
-            None => target,
-        };
+        self.cursor = self.beside(target);
         self.typing = false;
         self.aim = None;
     }
@@ -231,22 +211,29 @@ impl Editor {
             return;
         }
         // A folded text goes as a whole.
-        range.start = self
-            .fold_at(range.start)
-            .map_or(range.start, |fold| fold.start);
-        range.end = self.fold_at(range.end).map_or(range.end, |fold| fold.end);
+        let first = self.folds.around(range.start);
+        range.start = first.map_or(range.start, |fold| fold.start);
+        let last = self.folds.around(range.end);
+        range.end = last.map_or(range.end, |fold| fold.end);
         self.remember();
         if !matches!(to, Move::Left | Move::Right) {
-            self.killed = self.text[range.clone()].to_owned();
+            let text = self.text[range.clone()].to_owned();
+            self.killed = (text, self.folds.within(&range));
         }
         self.text.drain(range.clone());
+        self.folds.edited(&range, 0);
         self.cursor = self.settle(range.start);
     }
 
     /// Inserts the last deleted text.
     pub fn yank(&mut self) {
         let killed = std::mem::take(&mut self.killed);
-        self.insert(&killed);
+        let (at, before) = (self.cursor, self.text.len());
+        self.insert(&killed.0);
+        // A text that does not fit is cut.
+        if self.text.len() == before + killed.0.len() {
+            self.folds.extend(&killed.1, at);
+        }
         self.killed = killed;
     }
 
@@ -276,7 +263,7 @@ impl Editor {
         if cursor == target.end && self.soft(target) && cursor > target.start {
             cursor = self.before(cursor);
         }
-        self.cursor = cursor;
+        self.cursor = self.beside(cursor);
         self.aim = Some(aim);
         self.typing = false;
         true
@@ -285,9 +272,9 @@ impl Editor {
     /// Shows an older (-1) or newer (1) sent message. If something was typed, only messages starting with it. Returns
     /// false if there is none.
     pub fn recall(&mut self, step: i32) -> bool {
-        let (from, written) = match &self.recall {
-            Some((at, written)) => (*at, written.clone()),
-            None => (self.sent.len(), self.text.clone()),
+        let (from, written, folds) = match &self.recall {
+            Some((at, written, folds)) => (*at, written.clone(), folds.clone()),
+            None => (self.sent.len(), self.text.clone(), self.folds.clone()),
         };
         let fits = |i: &usize| {
             let sent = &self.sent[*i];
@@ -301,10 +288,11 @@ impl Editor {
         match found {
             Some(i) => {
                 self.text = self.sent[i].clone();
-                self.recall = Some((i, written));
+                self.folds = Folds::default();
+                self.recall = Some((i, written, folds));
             }
             None if step > 0 && self.recall.is_some() => {
-                self.text = written;
+                (self.text, self.folds) = (written, folds);
                 self.recall = None;
             }
             None => return false,
@@ -382,6 +370,15 @@ impl Editor {
         }
     }
 
+    /// Returns a place that is not inside of a folded text: its end in the direction of a movement there.
+    fn beside(&self, target: usize) -> usize {
+        match self.folds.around(target) {
+            Some(fold) if target < self.cursor => fold.start,
+            Some(fold) => fold.end,
+            None => target,
+        }
+    }
+
     fn before(&self, at: usize) -> usize {
         self.text[..at]
             .graphemes(true)
@@ -403,7 +400,11 @@ impl Editor {
     }
 
     fn remember(&mut self) {
-        self.done.push((self.text.clone(), self.cursor));
+        self.done.push(State {
+            text: self.text.clone(),
+            cursor: self.cursor,
+            folds: self.folds.clone(),
+        });
         if self.done.len() > UNDO_MAX {
             self.done.remove(0);
         }
@@ -414,138 +415,4 @@ impl Editor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn with(text: &str) -> Editor {
-        let mut editor = Editor::default();
-        editor.insert(text);
-        editor
-    }
-
-    #[test]
-    fn typed_letters_are_undone_by_words_and_a_paste_at_once() {
-        let mut editor = Editor::default();
-        for c in "two words".chars() {
-            editor.insert(&c.to_string());
-        }
-        editor.insert("\na paste\nof three lines");
-        editor.undo();
-        assert_eq!(editor.text(), "two words");
-        editor.undo();
-        assert_eq!(editor.text(), "two ");
-        editor.redo();
-        assert_eq!(editor.text(), "two words");
-        editor.clear();
-        editor.undo();
-        assert_eq!(editor.text(), "two words", "what Escape cleared comes back");
-    }
-
-    #[test]
-    fn a_cursor_never_stands_inside_of_what_is_seen_as_one() {
-        let mut editor = with("a👩‍👩‍👧é");
-        editor.go(Move::Left);
-        editor.go(Move::Left);
-        assert_eq!(editor.cursor(), 1);
-        editor.delete(Move::Right);
-        assert_eq!(editor.text(), "aé");
-        let mut joined = with("e");
-        joined.insert("\u{301}");
-        joined.delete(Move::Left);
-        assert_eq!(joined.text(), "");
-    }
-
-    #[test]
-    fn rows_break_between_words_and_hold_everything() {
-        let editor = with("the quick brown fox\nabcdefghijklmnop\n\n日本語日本語");
-        let rows: Vec<&str> = editor
-            .rows(10)
-            .into_iter()
-            .map(|r| &editor.text()[r])
-            .collect();
-        assert_eq!(
-            rows,
-            [
-                "the quick ",
-                "brown fox",
-                "abcdefghij",
-                "klmnop",
-                "",
-                "日本語日本",
-                "語"
-            ]
-        );
-    }
-
-    #[test]
-    fn up_and_down_keep_the_column() {
-        let mut editor = with("a long line\nx\nanother one");
-        assert!(editor.vertical(-1, 40));
-        assert_eq!(editor.cursor(), "a long line\nx".len());
-        assert!(editor.vertical(-1, 40));
-        assert_eq!(editor.cursor(), "a long line".len());
-        assert!(!editor.vertical(-1, 40), "the edge is told");
-        assert!(editor.vertical(2, 40));
-        assert_eq!(editor.cursor(), editor.text().len());
-    }
-
-    #[test]
-    fn what_was_sent_comes_back_and_what_was_written_is_kept() {
-        let mut editor = Editor::new(vec!["first".into(), "second".into(), "first again".into()]);
-        editor.insert("fi");
-        assert!(editor.recall(-1));
-        assert_eq!(editor.text(), "first again");
-        assert!(editor.recall(-1));
-        assert_eq!(editor.text(), "first", "`second` does not begin with `fi`");
-        assert!(!editor.recall(-1));
-        assert!(editor.recall(1));
-        assert!(editor.recall(1));
-        assert_eq!(editor.text(), "fi");
-    }
-
-    #[test]
-    fn words_and_lines_are_killed_and_yanked() {
-        let mut editor = with("one two three");
-        editor.delete(Move::WordLeft);
-        assert_eq!(editor.text(), "one two ");
-        editor.go(Move::LineStart);
-        editor.yank();
-        assert_eq!(editor.text(), "threeone two ");
-        editor.delete(Move::LineEnd);
-        assert_eq!(editor.text(), "three");
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn no_edit_breaks_it(
-            steps in proptest::collection::vec((0u8..18, "[a👩‍👧é日 \n\u{301}]{0,4}"), 0..60),
-            columns in 1usize..20,
-        ) {
-            let mut editor = Editor::new(vec!["sent".into(), "日本\nx".into()]);
-            for (what, text) in steps {
-                match what {
-                    0..=4 => editor.insert(&text),
-                    5 => editor.delete(Move::Left),
-                    6 => editor.delete(Move::Right),
-                    7 => editor.delete(Move::WordLeft),
-                    8 => editor.delete(Move::LineEnd),
-                    9 => editor.undo(),
-                    10 => editor.redo(),
-                    11 => editor.yank(),
-                    12 => { editor.vertical(-1, columns); }
-                    13 => { editor.vertical(1, columns); }
-                    14 => editor.go(Move::WordLeft),
-                    15 => editor.go(Move::WordRight),
-                    16 => { editor.recall(-1); }
-                    _ => { editor.recall(1); }
-                }
-                let rows = editor.rows(columns);
-                let (row, _) = editor.place(&rows);
-                proptest::prop_assert!(row < rows.len());
-                proptest::prop_assert!(editor.text().is_char_boundary(editor.cursor()));
-                let all: String = rows.iter().map(|r| &editor.text()[r.clone()]).collect();
-                proptest::prop_assert_eq!(all, editor.text().replace('\n', ""));
-            }
-        }
-    }
-}
+mod tests;
