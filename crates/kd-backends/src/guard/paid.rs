@@ -5,7 +5,7 @@ use crate::Backend;
 use crate::spending::{Permit, Spending, Worst};
 use futures::stream::{self, BoxStream, StreamExt};
 use kd_core::spending::Price;
-use kd_core::{Delta, Failure, Prompt, Request};
+use kd_core::{Delta, Failure, FailureKind, Prompt, Request};
 use std::sync::Arc;
 
 /// Reserves and charges each request.
@@ -74,14 +74,22 @@ impl Backend for Paid {
         };
         let inner = self.inner.ask(request);
         stream::unfold(
-            (inner, Some(permit)),
-            |(mut inner, mut permit)| async move {
+            (inner, Some(permit), false),
+            |(mut inner, mut permit, has_begun)| async move {
                 if let Some(reserved) = &permit
                     && let Err(failure) = reserved.sending().await
                 {
-                    return Some((Err(failure), (stream::empty().boxed(), None)));
+                    return Some((Err(failure), (stream::empty().boxed(), None, has_begun)));
                 }
                 let item = inner.next().await?;
+                if let Err(failure) = &item
+                    && failure.kind == FailureKind::Missing
+                    && !has_begun
+                    && let Some(permit) = permit.take()
+                {
+                    // There is no such program or model: nobody was asked.
+                    permit.unsent();
+                }
                 let told = match &item {
                     Ok(Delta::Finished { usage, .. }) => Some(usage.as_ref()),
                     Err(failure) => failure.used.as_ref().map(|used| Some(&used.usage)),
@@ -92,7 +100,7 @@ impl Backend for Paid {
                 {
                     permit.settle(usage);
                 }
-                Some((item, (inner, permit)))
+                Some((item, (inner, permit, true)))
             },
         )
         .boxed()
@@ -102,7 +110,6 @@ impl Backend for Paid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kd_core::FailureKind;
     use kd_core::spending::Spent;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -118,6 +125,28 @@ mod tests {
                 Ok(Delta::Text { text: "x".into() })
             })
             .boxed()
+        }
+    }
+
+    /// Fails, with or without having begun.
+    struct Fails(bool);
+
+    impl Backend for Fails {
+        fn ask(&self, _: Request) -> BoxStream<'static, Result<Delta, Failure>> {
+            let begins = self.0.then(|| Ok(Delta::Text { text: "x".into() }));
+            let fails = Err(Failure::new(FailureKind::Missing, "no such program"));
+            stream::iter(begins.into_iter().chain([fails])).boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_never_started_was_not_asked() {
+        for (begins, requests) in [(false, 0), (true, 1)] {
+            let turn = Spending::default().turn(Spent::default());
+            let paid = Paid::program(Arc::new(Fails(begins)), &turn, "codex", None);
+            let stream = paid.ask(crate::testing::request("x"));
+            let _: Vec<_> = stream.collect().await;
+            assert_eq!(turn.close().requests, requests);
         }
     }
 

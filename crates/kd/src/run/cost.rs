@@ -114,6 +114,14 @@ fn sum(name: &str, entries: &[&Entry]) -> Sum {
     sum
 }
 
+/// Formats a number of tokens. A request that ended without a count has not used none.
+fn tokens(sum: &Sum, tokens: u64) -> String {
+    match tokens == 0 && !sum.certainty.is_exact() {
+        true => "unknown".to_owned(),
+        false => kd_app::words::grouped(tokens),
+    }
+}
+
 /// Formats the cells of a sum. A dash means that a login covers the cost.
 fn cells(sum: &Sum) -> [String; 6] {
     let paid = match (sum.usd > 0.0, sum.unpriced) {
@@ -135,7 +143,7 @@ fn cells(sum: &Sum) -> [String; 6] {
         paid,
         covered,
         kd_app::words::grouped(sum.calls),
-        kd_app::words::grouped(sum.input),
-        kd_app::words::grouped(sum.out),
+        tokens(sum, sum.input),
+        tokens(sum, sum.out),
     ]
 }
