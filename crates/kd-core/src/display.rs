@@ -23,12 +23,28 @@ pub fn text(foreign: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Returns the text as one safe line.
+/// Spaces between two words that are shown as they are: a path may have several, but a longer gap makes the rest look like
+/// a line of its own.
+const GAP_MAX: usize = 4;
+
+/// Returns the text as one safe line. A gap between two words is one space, or a few spaces that were there.
 pub fn line(foreign: &str) -> String {
-    text(foreign)
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+    let safe = text(foreign);
+    let mut line = String::with_capacity(safe.len());
+    let mut gap = String::new();
+    for c in safe.trim().chars() {
+        if c.is_whitespace() {
+            gap.push(c);
+            continue;
+        }
+        if !gap.is_empty() {
+            let is_kept = gap.len() <= GAP_MAX && gap.bytes().all(|byte| byte == b' ');
+            line.push_str(if is_kept { &gap } else { " " });
+            gap.clear();
+        }
+        line.push(c);
+    }
+    line
 }
 
 /// Returns whether a character must be removed: control characters (C0, DEL, C1), line and paragraph separators,
@@ -60,6 +76,8 @@ mod tests {
         assert_eq!(text("a\tb\r\nc"), "a    b\nc");
         let family = "👩‍👩‍👧 ❤️ नमस्ते";
         assert_eq!(text(family), family);
-        assert_eq!(line("  a\n\nb\tc "), "a b c");
+        assert_eq!(line("  a\n\nb \tc "), "a b c");
+        assert_eq!(line("in /my  files/x"), "in /my  files/x");
+        assert_eq!(line("a     forged"), "a forged");
     }
 }

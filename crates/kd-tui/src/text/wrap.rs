@@ -132,7 +132,7 @@ pub fn fold(text: &str, columns: usize, hang: usize) -> Vec<String> {
     lines
 }
 
-/// Splits at spaces, but not inside backticks that take at most `room` columns.
+/// Splits at single spaces, but not inside backticks that take at most `room` columns. Several spaces are part of a name.
 fn words(text: &str, room: usize) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut start, mut code) = (0, None);
@@ -145,7 +145,7 @@ fn words(text: &str, room: usize) -> Vec<&str> {
                     .filter(|end| width(&text[at..=*end]) <= room)
             }
             (_, Some(end)) if at >= end => code = None,
-            (' ', None) => {
+            (' ', None) if !text[..at].ends_with(' ') && !text[at + 1..].starts_with(' ') => {
                 words.push(&text[start..at]);
                 start = at + 1;
             }
