@@ -30,10 +30,6 @@ const TAIL: usize = 100;
 const THREADS_MAX: usize = 500;
 /// Files that are offered.
 const FILES_MAX: usize = 50;
-/// Bytes of a thread's log that are read when it is opened.
-const RECORDS_BYTES: u64 = 512 << 10;
-/// Bytes of a thread's log that are read when another program has written to it.
-const NEWEST_BYTES: u64 = 64 << 10;
 
 /// A request to open a chat: its members and its thread.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,6 +78,17 @@ pub struct ChatOpening {
     pub records: Vec<Record>,
 }
 
+/// Messages of a thread before those that are shown.
+#[derive(Clone, Debug, Default)]
+pub struct Older {
+    /// The messages, in order.
+    pub messages: Vec<Message>,
+    /// What the log tells about them.
+    pub records: Vec<Record>,
+    /// Whether there are older ones.
+    pub has_more: bool,
+}
+
 /// A session being opened.
 pub type Joining = Pin<Box<dyn Future<Output = Result<Session, String>> + Send>>;
 
@@ -104,8 +111,8 @@ pub trait ChatHost: Send + Sync + 'static {
         muted: &[SeatName],
     ) -> Result<Aside, String>;
 
-    /// Returns up to `most` messages of a thread before a number, in order, and whether there are more.
-    fn older(&self, id: &str, before: u32, most: usize) -> Result<(Vec<Message>, bool), String>;
+    /// Returns up to `most` messages of a thread before a number, in order.
+    fn older(&self, id: &str, before: u32, most: usize) -> Result<Older, String>;
 
     /// Returns the messages of a thread after a number.
     fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, String>;
@@ -125,8 +132,8 @@ pub trait ChatHost: Send + Sync + 'static {
     /// Returns paths of files with this prefix; folders end in a slash.
     fn files(&self, begun: &str) -> Vec<String>;
 
-    /// Returns the newest records of a thread's log: what they tell about messages of other programs.
-    fn recall(&self, id: &str) -> Vec<Record>;
+    /// Returns what a thread's log tells about the messages from a number on.
+    fn recall(&self, id: &str, from: u32) -> Vec<Record>;
 
     /// Saves a thread's draft so that it survives a crash; an empty text removes it.
     fn keep_draft(&self, id: &str, text: &str);
@@ -484,7 +491,7 @@ impl Chat {
             auto_messages: self.kingdom.config().council.auto_messages,
             has_older: tail.first().is_some_and(|m| m.seq > 1),
             draft: typed::draft(&self.layout, thread.id()),
-            records: recalled(&thread, RECORDS_BYTES),
+            records: recalled(&thread, tail.first().map_or(0, |m| m.seq)),
             tail,
         })
     }
@@ -535,11 +542,20 @@ fn differing(here: &[SeatName], own: &[SeatName]) -> Option<String> {
     ))
 }
 
-/// Returns the records in the last bytes of a thread's log; none if it cannot be read: the messages are shown without
-/// their facts.
-fn recalled(thread: &Thread, bytes: u64) -> Vec<Record> {
-    let logged = kd_store::log::read_last(thread, bytes);
-    logged.map(|logged| logged.records).unwrap_or_default()
+/// Returns what a thread's log tells about the messages from a number on; nothing if it cannot be read: the messages are
+/// shown without their facts. A log that is not the user's own tells no tokens and no money.
+fn recalled(thread: &Thread, from: u32) -> Vec<Record> {
+    let mut records = kd_store::log::turns_since(thread, from).unwrap_or_default();
+    if !records.is_empty() && !kd_store::log::is_own(thread) {
+        for record in &mut records {
+            match &mut record.event {
+                Event::TurnFinished { usage, .. } => *usage = None,
+                Event::TurnFailed { failure, .. } => failure.used = None,
+                _ => {}
+            }
+        }
+    }
+    records
 }
 
 /// Tells how to finish the deliberation of a thread, if it has not ended.
@@ -607,11 +623,16 @@ impl ChatHost for Chat {
         planned().map_err(line)
     }
 
-    fn older(&self, id: &str, before: u32, most: usize) -> Result<(Vec<Message>, bool), String> {
+    fn older(&self, id: &str, before: u32, most: usize) -> Result<Older, String> {
         let thread = self.thread(id).map_err(line)?;
-        let (read, more) = thread.before(before, most).map_err(line)?;
-        let messages = settled(&read.messages).into_iter().cloned().collect();
-        Ok((messages, more))
+        let (read, has_more) = thread.before(before, most).map_err(line)?;
+        let messages: Vec<Message> = settled(&read.messages).into_iter().cloned().collect();
+        let first = messages.first().map_or(0, |message| message.seq);
+        Ok(Older {
+            records: recalled(&thread, first),
+            messages,
+            has_more,
+        })
     }
 
     fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, String> {
@@ -660,9 +681,9 @@ impl ChatHost for Chat {
         Chat::reseat(self, &thread, change, true).map_err(line)
     }
 
-    fn recall(&self, id: &str) -> Vec<Record> {
+    fn recall(&self, id: &str, from: u32) -> Vec<Record> {
         let thread = self.thread(id);
-        thread.map_or_else(|_| Vec::new(), |thread| recalled(&thread, NEWEST_BYTES))
+        thread.map_or_else(|_| Vec::new(), |thread| recalled(&thread, from))
     }
 
     fn keep_draft(&self, id: &str, text: &str) {

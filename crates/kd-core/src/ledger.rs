@@ -3,7 +3,7 @@
 //! Input: entries of the user's ledger. Output: sums by member, model, service, project or day.
 
 use crate::spending::Spent;
-use crate::usage::{Certainty, Usage};
+use crate::usage::{Certainty, Usage, sane_usd};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -72,7 +72,7 @@ impl Entry {
     /// Returns the money paid: with a key, or by unknown billing.
     pub fn paid_usd(&self) -> f64 {
         match self.payer.billing {
-            Billing::Key | Billing::Unknown => self.sane_usd(),
+            Billing::Key | Billing::Unknown => sane_usd(self.usd),
             Billing::Login | Billing::Free => 0.0,
         }
     }
@@ -80,18 +80,8 @@ impl Entry {
     /// Returns the price that the tokens of a login would have with a key.
     pub fn covered_usd(&self) -> f64 {
         match self.payer.billing {
-            Billing::Login => self.sane_usd(),
+            Billing::Login => sane_usd(self.usd),
             _ => 0.0,
-        }
-    }
-
-    /// Returns the money, at most 1e6; 0 for negative, infinite and NaN values.
-    fn sane_usd(&self) -> f64 {
-        let usd = self.usd.unwrap_or(0.0);
-        if usd.is_finite() {
-            usd.clamp(0.0, 1e6)
-        } else {
-            0.0
         }
     }
 }

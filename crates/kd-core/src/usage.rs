@@ -95,11 +95,11 @@ impl Usage {
         add(&mut self.thinking_tokens, other.thinking_tokens);
         self.cost_usd = match (self.cost_usd, other.cost_usd) {
             (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
+            (a, b) => Some(sane_usd(a) + sane_usd(b)),
         };
         self.login_usd = match (self.login_usd, other.login_usd) {
             (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
+            (a, b) => Some(sane_usd(a) + sane_usd(b)),
         };
         add(&mut self.unpriced, other.unpriced);
         add(&mut self.repeats, other.repeats);
@@ -163,6 +163,17 @@ impl Usage {
     }
 }
 
+/// Returns an amount of money that may be from a file: at most 1e6; 0 for negative, infinite and NaN values, which would
+/// hide what other requests cost.
+pub(crate) fn sane_usd(usd: Option<f64>) -> f64 {
+    let usd = usd.unwrap_or(0.0);
+    if usd.is_finite() {
+        usd.clamp(0.0, 1e6)
+    } else {
+        0.0
+    }
+}
+
 /// The way in which a member's backend is paid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -221,6 +232,20 @@ mod tests {
         sum.add(&most);
         assert_eq!((sum.output_tokens, sum.repeats), (u64::MAX, u64::MAX));
         assert_eq!(sum.tokens(), u64::MAX);
+    }
+
+    #[test]
+    fn no_amount_of_a_file_hides_another() {
+        for wrong in [-5.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let call = |usd| Usage {
+                cost_usd: Some(usd),
+                login_usd: Some(usd),
+                ..Usage::default()
+            };
+            let mut sum = call(0.25);
+            sum.add(&call(wrong));
+            assert_eq!((sum.cost_usd, sum.login_usd), (Some(0.25), Some(0.25)));
+        }
     }
 
     #[test]

@@ -129,6 +129,8 @@ pub enum Content {
         failure: Option<Failure>,
         /// The usage of its turn.
         usage: Option<Usage>,
+        /// The usage of the failed turns that it replaces; `None` if there are none, or it is unknown.
+        earlier: Option<Usage>,
         /// Its trace, if it arrived during this session.
         trace: Option<Box<Trace>>,
     },
@@ -152,6 +154,17 @@ pub enum Content {
 }
 
 impl Content {
+    /// Returns the usage of all turns that it shows the result of: the last one, and the failed ones that it replaces.
+    pub fn spent(&self) -> Option<Usage> {
+        match self {
+            Content::Message { usage, earlier, .. } => sum(*earlier, *usage),
+            Content::Lost { failure, .. } => used(failure),
+            Content::Turn(_) | Content::Stream(_) | Content::Notice(_) | Content::Refusal(_) => {
+                None
+            }
+        }
+    }
+
     /// Returns the message that it shows, if any.
     pub fn message(&self) -> Option<&Message> {
         match self {
@@ -259,8 +272,10 @@ impl View {
                     self.goes_on(ahead);
                 }
                 let content = Content::Turn(*turn);
+                let mut earlier = None;
                 let at = match replaces.and_then(|seq| self.failed_at(seq, seat)) {
                     Some(at) => {
+                        earlier = self.spent_at(at);
                         self.put(at, content);
                         at
                     }
@@ -268,6 +283,7 @@ impl View {
                 };
                 self.turns.push(Turn {
                     replaces: *replaces,
+                    earlier,
                     panel: Some(at),
                     ..Turn::queued(Some(*turn), seat.clone(), *purpose, self.now)
                 });
@@ -316,8 +332,9 @@ impl View {
                 failure,
                 ..
             } => {
-                self.spend(seat, failure.used.as_deref().map(|used| &used.usage));
-                self.end(*turn, Some(failure), None);
+                let usage = used(failure);
+                self.spend(seat, usage.as_ref());
+                self.end(*turn, Some(failure), usage);
             }
             Event::SeatMuted { seat, muted: true } => {
                 self.muted.insert(seat.clone());
@@ -560,6 +577,11 @@ impl View {
         self.push(show(message))
     }
 
+    /// Returns the usage of the turns that a panel shows the result of.
+    fn spent_at(&self, at: usize) -> Option<Usage> {
+        self.panels.get(at).and_then(|panel| panel.content.spent())
+    }
+
     /// Returns the panel of a failed message, or of a failed answer that replaced it.
     fn failed_at(&self, seq: u32, seat: &SeatName) -> Option<usize> {
         self.panels.iter().rposition(|panel| {
@@ -615,7 +637,7 @@ impl View {
     }
 
     fn message_added(&mut self, message: &Message, turn: Option<TurnId>) {
-        let (mut place, mut trace) = (None, None);
+        let (mut place, mut trace, mut earlier) = (None, None, None);
         match turn {
             // The end of the turn follows and needs the position.
             Some(turn) => {
@@ -625,6 +647,7 @@ impl View {
                     }
                     turn.message = Some(Box::new(message.clone()));
                     (place, trace) = (turn.panel, Some(Trace::take(turn)));
+                    earlier = turn.earlier;
                 }
             }
             None => {
@@ -637,13 +660,20 @@ impl View {
         }
         let place = place.or_else(|| {
             let seq = message.replaces()?;
-            self.failed_at(seq, &SeatName::sender(message.from.clone()).ok()?)
+            let at = self.failed_at(seq, &SeatName::sender(message.from.clone()).ok()?)?;
+            earlier = self.spent_at(at);
+            Some(at)
         });
         match place {
             Some(at) => {
                 let mut content = show(message.clone());
-                if let Content::Message { trace: shown, .. } = &mut content {
-                    *shown = trace.map(Box::new);
+                if let Content::Message {
+                    trace: shown,
+                    earlier: before,
+                    ..
+                } = &mut content
+                {
+                    (*shown, *before) = (trace.map(Box::new), earlier);
                 }
                 self.put(at, content);
             }
@@ -732,8 +762,23 @@ fn show(mut message: Message) -> Content {
         message: Box::new(message),
         failure: None,
         usage: None,
+        earlier: None,
         trace: None,
     }
+}
+
+/// Returns the usage of a failed turn.
+fn used(failure: &Failure) -> Option<Usage> {
+    failure.used.as_deref().map(|used| used.usage)
+}
+
+/// Returns the sum of two amounts; `None` if both are unknown.
+fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
+    let (Some(mut sum), Some(other)) = (one, other) else {
+        return one.or(other);
+    };
+    sum.add(&other);
+    Some(sum)
 }
 
 #[cfg(test)]

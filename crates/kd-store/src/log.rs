@@ -6,15 +6,19 @@
 use crate::beneath::{Folder, Kind, wrong_kind};
 use crate::bounds;
 use crate::error::Error;
+use crate::git;
 use crate::layout;
 use crate::thread::{Thread, beside};
 use kd_core::formats::EVENTS;
 use kd_core::{Event, Record};
 use serde::Deserialize;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
+
+/// Bytes of a log that are read first for the newest turns.
+const TURNS_BYTES: u64 = 64 << 10;
 
 /// Writes a thread's log.
 #[derive(Debug)]
@@ -129,6 +133,42 @@ pub fn read_last(thread: &Thread, bytes: u64) -> Result<Logged, Error> {
     let mut logged = Logged::default();
     logged.skipped = each_record(thread, bytes, |record, _| logged.records.push(record))?;
     Ok(logged)
+}
+
+/// Reads what a thread's log tells about the turns of its messages from a number on, up to the newest: their requests and
+/// their ends, without texts. The log is read from its end, as far back as the question of the first of them.
+///
+/// # Errors
+/// Those of [`read_last`].
+pub fn turns_since(thread: &Thread, seq: u32) -> Result<Vec<Record>, Error> {
+    let mut bytes = TURNS_BYTES;
+    loop {
+        let mut records = Vec::new();
+        let mut is_whole = bytes >= size(thread).min(bounds::EVENTS.bytes);
+        each_record(thread, bytes, |record, _| match &record.event {
+            Event::MessageAdded { message, .. } => {
+                is_whole |= message.is_king() && message.seq <= seq;
+            }
+            Event::TurnQueued { .. } | Event::TurnFinished { .. } | Event::TurnFailed { .. } => {
+                records.push(record);
+            }
+            _ => {}
+        })?;
+        if is_whole {
+            return Ok(records);
+        }
+        bytes = bytes.saturating_mul(8);
+    }
+}
+
+/// Returns whether a thread's log is the user's own: neither tracked by git, as one that came with a clone is, nor a file
+/// of somebody else. What another log tells about money is not the user's spending.
+pub fn is_own(thread: &Thread) -> bool {
+    let Ok(Some(file)) = thread.folder().file(layout::EVENTS_FILE) else {
+        return true;
+    };
+    let is_mine = |meta: Metadata| meta.uid() == rustix::process::geteuid().as_raw();
+    file.metadata().is_ok_and(is_mine) && !git::tracks(&thread.path().join(layout::EVENTS_FILE))
 }
 
 /// Reads the records of a thread's log from a place on, the beginning or the end of a line: each with the place where

@@ -7,7 +7,8 @@
 mod common;
 
 use common::{draft, thread};
-use kd_core::{Delta, Event, Record, ThreadId, TurnId};
+use kd_core::event::Purpose;
+use kd_core::{Delta, Event, Record, SeatName, ThreadId, TurnId};
 use kd_store::log::{self, EventLog};
 use kd_store::thread::Thread;
 use std::fs::{self, OpenOptions};
@@ -132,4 +133,78 @@ fn what_stands_in_place_of_the_log_is_told() {
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
     assert!(log::fault(&thread).is_some());
+}
+
+#[test]
+fn turns_are_read_back_to_the_question_of_their_round() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    let long = "long words ".repeat(20_000);
+    let mut all = Vec::new();
+    let mut push = |event| {
+        let base = records(&thread, &["x"]).remove(0);
+        all.push(Record { event, ..base });
+    };
+    for round in 0..4 {
+        let turn = TurnId::new(round + 1);
+        let added = |from: &str, body: &str| Event::MessageAdded {
+            message: thread.append(&draft(from, body)).unwrap(),
+            turn: (from != "king").then_some(turn),
+            found: false,
+        };
+        push(added("king", "Why?"));
+        push(Event::TurnQueued {
+            turn,
+            seat: SeatName::new("a").unwrap(),
+            purpose: Purpose::Answer,
+            replaces: None,
+            ahead: Vec::new(),
+        });
+        push(added("a", &long));
+        push(Event::TurnFinished {
+            turn,
+            seat: SeatName::new("a").unwrap(),
+            message: Some(2 * round + 2),
+            usage: None,
+            tools: 0,
+            thought: 0,
+        });
+    }
+    EventLog::open(&thread).unwrap().append(&all).unwrap();
+    let turns = |from| -> Vec<u32> {
+        let records = log::turns_since(&thread, from).unwrap();
+        let mut begun = Vec::new();
+        let whole = records.iter().filter_map(|record| match record.event {
+            Event::TurnQueued { turn, .. } => {
+                begun.push(turn);
+                None
+            }
+            Event::TurnFinished { turn, message, .. } => message.filter(|_| begun.contains(&turn)),
+            _ => None,
+        });
+        whole.collect()
+    };
+    // The answer alone is longer than what is read first.
+    assert!(turns(8).ends_with(&[8]));
+    assert!(turns(4).ends_with(&[4, 6, 8]));
+    assert_eq!(turns(0), [2, 4, 6, 8]);
+}
+
+#[test]
+fn a_log_that_git_tracks_is_not_the_users_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path(), &["a"]);
+    assert!(log::is_own(&thread), "there is none");
+    let mut own = EventLog::open(&thread).unwrap();
+    own.append(&records(&thread, &["one"])).unwrap();
+    assert!(log::is_own(&thread));
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let done = git.args(args).current_dir(dir.path()).output().unwrap();
+        assert!(done.status.success(), "{args:?}");
+    };
+    git(&["init", "-q"]);
+    assert!(log::is_own(&thread));
+    git(&["add", "-f", thread.path().to_str().unwrap()]);
+    assert!(!log::is_own(&thread));
 }

@@ -14,7 +14,7 @@ use crate::panels::{COLUMNS_MAX, Look};
 use crate::picker::{Picked, Picker};
 use crate::text::style::Styles;
 use crate::theme::Theme;
-use kd_app::{ChatOpening, ThreadRow};
+use kd_app::{ChatOpening, Older, ThreadRow};
 use kd_core::mention::mentions;
 use kd_core::protocols;
 use kd_core::slash::{Fork, Seating, Way};
@@ -27,6 +27,8 @@ use std::time::Duration;
 const TOAST: Duration = Duration::from_secs(6);
 /// Time after which a key removes it: it was read.
 const READ: Duration = Duration::from_secs(2);
+/// How often the log is read for what it tells about a message of another program.
+const RECALLS_MAX: u8 = 4;
 /// Time within which a second Ctrl+C leaves the chat.
 const TWICE: Duration = Duration::from_secs(2);
 
@@ -73,10 +75,10 @@ pub enum Msg {
     Ready(Vec<Message>),
     /// The thread cannot be used, and why.
     Failed(String),
-    /// Older messages, and whether there are more.
-    Older(Vec<Message>, bool),
-    /// The newest records of the thread's log.
-    Recalled(Vec<Record>),
+    /// Older messages.
+    Older(Older),
+    /// What the thread's log tells about the messages from a number on, and how often it was read for them.
+    Recalled(u32, u8, Vec<Record>),
     /// Threads to choose from.
     Threads(Vec<ThreadRow>),
     /// A fork is on disk: its ID.
@@ -114,8 +116,8 @@ pub enum Effect {
     ListThreads,
     /// Fetch messages before a number.
     FetchOlder(u32, usize),
-    /// Read what the thread's log tells about messages of other programs.
-    Recall,
+    /// Read what the thread's log tells about messages of other programs, from this number on; it was read this often.
+    Recall(u32, u8),
     /// Copy a text to the clipboard; the second string names it.
     Copy(String, String),
     /// Export the thread to a file.
@@ -264,12 +266,16 @@ impl App {
                 self.give_back();
                 self.log.view.fold(&Event::OpRefused { why });
             }
-            Msg::Older(messages, more) => {
-                self.log.add_older(messages, more);
+            Msg::Older(older) => {
+                self.log.add_older(older);
                 self.dirty = true;
             }
-            Msg::Recalled(records) => {
+            Msg::Recalled(from, times, records) => {
                 self.log.view.recall(&records);
+                // The program that wrote the message may be slow to log the end of its turn.
+                if times < RECALLS_MAX && !self.log.view.knows_turn(from) {
+                    fx.push(Effect::Recall(from, times));
+                }
                 self.dirty = true;
             }
             Msg::Threads(rows) => {
@@ -484,7 +490,7 @@ impl App {
                 if message.is_king() {
                     self.unsaid = None;
                 } else if turn.is_none() {
-                    fx.push(Effect::Recall);
+                    fx.push(Effect::Recall(message.seq, 0));
                 }
                 self.log.came(true);
             }

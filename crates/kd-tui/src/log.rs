@@ -7,6 +7,7 @@
 use crate::panels::{self, Body, Card, Look, Shown};
 use crate::text::growing::Growing;
 use crate::text::wrap::Line;
+use kd_app::Older;
 use kd_core::Message;
 use kd_core::SeatName;
 use kd_core::names::KING;
@@ -29,7 +30,7 @@ pub struct Log {
     /// The thread since it was opened, including its newest messages before that.
     pub view: View,
     /// Messages before those, oldest first.
-    older: VecDeque<Message>,
+    older: VecDeque<Content>,
     /// Whether there are more before them.
     has_older: bool,
     fetching: bool,
@@ -111,24 +112,28 @@ impl Log {
         let from = messages().map(|m| m.seq).min();
         let replaced: Vec<u32> = messages().filter_map(|m| m.replaces()).collect();
         for panel in std::mem::take(&mut self.view.panels) {
-            if let Content::Message { message, .. } = panel.content
+            if let Some(message) = panel.content.message()
                 && from.is_none_or(|from| message.seq < from)
             {
-                self.older.push_back(*message);
+                self.older.push_back(panel.content);
             }
         }
-        self.older.retain(|m| !replaced.contains(&m.seq));
+        let is_replaced = |m: &Message| replaced.contains(&m.seq);
+        self.older
+            .retain(|old| !old.message().is_some_and(is_replaced));
         self.view = view;
         self.cards.clear();
         self.follow();
     }
 
-    /// Adds older messages, in order; `more` says whether there are others before them.
-    pub fn add_older(&mut self, messages: Vec<Message>, more: bool) {
+    /// Adds older messages, with what the thread's log tells about them.
+    pub fn add_older(&mut self, older: Older) {
         self.fetching = false;
-        self.has_older = more && !messages.is_empty();
-        for message in messages.into_iter().rev() {
-            self.older.push_front(message);
+        self.has_older = older.has_more && !older.messages.is_empty();
+        let mut view = View::open(older.messages);
+        view.recall(&older.records);
+        for panel in view.panels.into_iter().rev() {
+            self.older.push_front(panel.content);
         }
     }
 
@@ -166,12 +171,17 @@ impl Log {
         if !self.has_older || self.fetching {
             return None;
         }
-        let before = self.older.front().map(|m| m.seq).or_else(|| {
-            self.view.panels.iter().find_map(|p| match &p.content {
-                Content::Message { message, .. } => Some(message.seq),
-                _ => None,
-            })
-        })?;
+        let before = self
+            .older
+            .front()
+            .and_then(Content::message)
+            .map(|m| m.seq)
+            .or_else(|| {
+                self.view.panels.iter().find_map(|p| match &p.content {
+                    Content::Message { message, .. } => Some(message.seq),
+                    _ => None,
+                })
+            })?;
         self.fetching = true;
         Some((before, most))
     }
@@ -220,7 +230,7 @@ impl Log {
     pub fn shown(&self, item: Item) -> Option<Shown<'_>> {
         if item < 0 {
             let at = usize::try_from(item - self.first()).ok()?;
-            return self.older.get(at).map(Shown::Old);
+            return self.older.get(at).map(Shown::Panel);
         }
         let at = item as usize;
         match self.view.panels.get(at) {
@@ -361,7 +371,10 @@ impl Log {
             0
         };
         let revision = match self.shown(item) {
-            Some(Shown::Turn(_) | Shown::Panel(_)) => self.view.panels[item as usize].revision,
+            Some(Shown::Turn(_) | Shown::Panel(_)) => usize::try_from(item)
+                .ok()
+                .and_then(|at| self.view.panels.get(at))
+                .map_or(0, |panel| panel.revision),
             Some(Shown::Queued(body, _)) => body.len() as u64,
             Some(Shown::Coming(seat, at)) => {
                 let name = seat.as_str().bytes();
@@ -485,6 +498,6 @@ impl Log {
                 Content::Message { message, .. } => Some(&**message),
                 _ => None,
             });
-        new.chain(self.older.iter().rev())
+        new.chain(self.older.iter().rev().filter_map(Content::message))
     }
 }

@@ -47,8 +47,6 @@ pub struct Look {
 /// An element of the log.
 #[derive(Clone, Copy, Debug)]
 pub enum Shown<'a> {
-    /// A message from before the view.
-    Old(&'a Message),
     /// An arriving answer.
     Turn(&'a Turn),
     /// Another element of the view.
@@ -230,7 +228,6 @@ pub fn is_alive(shown: Shown<'_>) -> bool {
 /// Returns the member a panel belongs to, for showing one member only; `None` if it concerns everyone.
 pub fn whose<'a>(shown: Shown<'a>) -> Option<&'a str> {
     match shown {
-        Shown::Old(message) => Some(&message.from),
         Shown::Panel(Content::Message { message, .. }) => Some(&message.from),
         Shown::Turn(turn) => Some(turn.seat.as_str()),
         Shown::Panel(Content::Stream(seat)) => Some(seat.as_str()),
@@ -258,12 +255,12 @@ fn said(
 /// Lays out a panel. `growing` caches the layout of a growing text.
 pub fn card(shown: Shown<'_>, look: &Look, growing: &mut Growing) -> Card {
     match shown {
-        Shown::Old(message) => said(message, None, None, None, look),
         Shown::Panel(Content::Message {
             message,
             failure,
             usage,
             trace,
+            ..
         }) => said(
             message,
             failure.as_ref(),

@@ -15,7 +15,6 @@ use crate::terminal::Terminal;
 use kd_app::{ChatHost, Session, Subscription, Update};
 use kd_core::search_path;
 use kd_core::slash::Way;
-use kd_core::view::Content;
 use kd_core::{Aside, Op, Timestamp};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -32,7 +31,8 @@ use tokio::time::Instant;
 const ECHO: Duration = Duration::from_millis(8);
 /// Time to wait for more pieces after the first one in a while.
 const GATHER: Duration = Duration::from_millis(2);
-/// Time after which the log tells about a message that another program wrote.
+/// Time after which the log usually tells about a message that another program wrote; each further look takes twice as
+/// long.
 const RECALL: Duration = Duration::from_millis(400);
 /// Time without typing after which a draft is saved.
 const DRAFT: Duration = Duration::from_millis(300);
@@ -280,10 +280,7 @@ impl Stage {
     /// Returns the number of the newest message shown.
     fn newest(&self) -> u32 {
         let panels = self.app.log.view.panels.iter().rev();
-        let mut seqs = panels.filter_map(|p| match &p.content {
-            Content::Message { message, .. } => Some(message.seq),
-            _ => None,
-        });
+        let mut seqs = panels.filter_map(|p| p.content.message().map(|message| message.seq));
         seqs.next().unwrap_or_default()
     }
 
@@ -366,17 +363,17 @@ impl Stage {
             Effect::FetchOlder(before, most) => {
                 if let Some(id) = self.app.thread.clone() {
                     self.ask(move |host| match host.older(&id, before, most) {
-                        Ok((messages, more)) => Msg::Older(messages, more),
+                        Ok(older) => Msg::Older(older),
                         Err(why) => Msg::Told(why),
                     });
                 }
             }
-            Effect::Recall => {
+            Effect::Recall(from, times) => {
                 if let Some(id) = self.app.thread.clone() {
                     self.ask(move |host| {
                         // The log tells the end of a turn after its message.
-                        std::thread::sleep(RECALL);
-                        Msg::Recalled(host.recall(&id))
+                        std::thread::sleep(RECALL * (1 << times));
+                        Msg::Recalled(from, times + 1, host.recall(&id, from))
                     });
                 }
             }

@@ -1,7 +1,7 @@
 //! Every kind of panel and state on a `TestBackend`, at three sizes; keys and pastes through the decoder, the app and a
 //! vt100 terminal.
 
-use kd_app::{ChatOpening, ThreadRow};
+use kd_app::{ChatOpening, Older, ThreadRow};
 use kd_core::event::{Outcome, Purpose};
 use kd_core::message::{Address, Provenance};
 use kd_core::slash::Fork;
@@ -1037,6 +1037,37 @@ fn who_fell_behind_sees_everything_that_was_said() {
     }
 }
 
+/// Returns the log of a turn that wrote a message.
+fn turn_of(turn: u32, name: &str, message: u32, tokens: u64) -> [Record; 2] {
+    let record = |seq, event| Record {
+        v: 1,
+        seq,
+        ts: at(100),
+        thread: ThreadId("council-a8b3".into()),
+        event,
+    };
+    let turn = TurnId::new(turn);
+    let queued = Event::TurnQueued {
+        turn,
+        seat: seat(name),
+        purpose: Purpose::Answer,
+        replaces: None,
+        ahead: Vec::new(),
+    };
+    let finished = Event::TurnFinished {
+        turn,
+        seat: seat(name),
+        message: Some(message),
+        usage: Some(Usage {
+            output_tokens: tokens,
+            ..Usage::default()
+        }),
+        tools: 0,
+        thought: 0,
+    };
+    [record(1, queued), record(2, finished)]
+}
+
 #[test]
 fn older_messages_are_asked_for_before_the_reader_needs_them() {
     let tail: Vec<Message> = long(400).split_off(300);
@@ -1050,9 +1081,19 @@ fn older_messages_are_asked_for_before_the_reader_needs_them() {
     assert_eq!(play.app.wants_older(), Some(Effect::FetchOlder(301, 256)));
     assert_eq!(play.app.wants_older(), None, "once");
     let before = play.screen((80, 24));
-    play.app
-        .update(Msg::Older(long(300).split_off(44), true), &no_files);
+    let older = Older {
+        messages: long(300).split_off(44),
+        records: turn_of(9, "claude", 300, 340).to_vec(),
+        has_more: true,
+    };
+    play.app.update(Msg::Older(older), &no_files);
     assert_eq!(play.screen((80, 24)), before, "nothing moves");
+    play.keys(b"\x1b[5~\x1b[5~\x1b[5~\x1b[5~");
+    let shown = play.screen((80, 60));
+    assert!(
+        shown.contains("340 tokens"),
+        "older ones have their facts: {shown}"
+    );
 }
 
 #[test]
@@ -1189,7 +1230,14 @@ fn what_another_program_wrote_gets_its_facts_from_the_log() {
         turn: None,
         found: true,
     });
-    assert!(effects.contains(&Effect::Recall));
+    assert!(effects.contains(&Effect::Recall(2, 0)));
+    // The end of the turn may be logged late.
+    let read = |play: &mut Play, times| {
+        let msg = Msg::Recalled(2, times, Vec::new());
+        play.app.update(msg, &no_files)
+    };
+    assert_eq!(read(&mut play, 1), [Effect::Recall(2, 1)]);
+    assert_eq!(read(&mut play, 4), [], "not forever");
     let record = |seq, second: i64, event| Record {
         v: 1,
         seq,
@@ -1228,7 +1276,8 @@ fn what_another_program_wrote_gets_its_facts_from_the_log() {
             },
         ),
     ];
-    play.app.update(Msg::Recalled(records), &no_files);
+    let effects = play.app.update(Msg::Recalled(2, 2, records), &no_files);
+    assert_eq!(effects, [], "all is known");
     assert!(play.shows("12 s") && play.shows("340 tokens") && play.shows("2 tools"));
     assert!(play.shows("thought, 79 chars") && play.shows("≈ $0.0820 by login"));
 }

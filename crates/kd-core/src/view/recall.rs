@@ -18,6 +18,8 @@ struct Wrote {
     /// Its place among all turns of the log.
     order: usize,
     usage: Option<Usage>,
+    /// The usage of the failed turns that it replaced.
+    earlier: Option<Usage>,
     failure: Option<Failure>,
     trace: Trace,
 }
@@ -36,6 +38,7 @@ impl View {
                 message,
                 failure,
                 usage,
+                earlier,
                 trace,
             } = &mut panel.content
             else {
@@ -48,6 +51,12 @@ impl View {
                 continue;
             }
             *usage = wrote.usage;
+            let mut spent = wrote.usage;
+            // Those that were shown here are counted already.
+            if earlier.is_none() {
+                *earlier = wrote.earlier;
+                spent = super::sum(spent, wrote.earlier);
+            }
             *failure = wrote.failure.clone().filter(|_| !message.is_sound());
             // The thinking is not in the log; it was seen if the answer was streamed here.
             let mut told = wrote.trace.clone();
@@ -57,14 +66,28 @@ impl View {
             *trace = Some(Box::new(told));
             self.revision += 1;
             panel.revision = self.revision;
-            known.push((message.from.clone(), wrote.usage));
+            known.push((message.from.clone(), spent));
         }
-        for (from, usage) in known {
+        for (from, spent) in known {
             if let Ok(seat) = SeatName::sender(from) {
-                self.spend(&seat, usage.as_ref());
+                self.spend(&seat, spent.as_ref());
             }
         }
         self.order(&wrote);
+    }
+
+    /// Returns whether the usage or the failure of the turn that wrote a message is known; true if it is not shown.
+    pub fn knows_turn(&self, seq: u32) -> bool {
+        let is_it = |panel: &&Panel| panel.content.message().is_some_and(|m| m.seq == seq);
+        let panel = self.panels.iter().rfind(is_it);
+        panel.is_none_or(|panel| match &panel.content {
+            Content::Message { failure, usage, .. } => usage.is_some() || failure.is_some(),
+            Content::Turn(_)
+            | Content::Stream(_)
+            | Content::Lost { .. }
+            | Content::Notice(_)
+            | Content::Refusal(_) => true,
+        })
     }
 
     /// Puts the messages of each round into the order in which their members were asked.
@@ -112,8 +135,11 @@ fn of<'a>(wrote: &'a BTreeMap<u32, Wrote>, message: &Message) -> Option<&'a Wrot
 
 /// Returns the turns that wrote messages, by the number of the message.
 fn wrote(records: &[Record]) -> BTreeMap<u32, Wrote> {
-    let mut begun: BTreeMap<TurnId, (usize, Timestamp, &SeatName)> = BTreeMap::new();
+    // Two sessions of one thread may log turns of the same number at a time, but never of the same member.
+    let mut begun: BTreeMap<(TurnId, &SeatName), Begun> = BTreeMap::new();
     let mut wrote: BTreeMap<u32, Wrote> = BTreeMap::new();
+    // The newest message of each chain of repeated answers, by the first.
+    let mut last: BTreeMap<u32, u32> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
         if let Event::TurnQueued {
             turn,
@@ -123,26 +149,33 @@ fn wrote(records: &[Record]) -> BTreeMap<u32, Wrote> {
         } = &record.event
         {
             // A repeated answer takes the place of the failed one.
-            let order = replaces
-                .and_then(|seq| wrote.get(&seq))
-                .map_or(at, |old| old.order);
-            begun.insert(*turn, (order, record.ts, seat));
+            let old = replaces
+                .and_then(|seq| wrote.get(last.get(&seq).unwrap_or(&seq)))
+                .filter(|old| old.seat == *seat);
+            let open = Begun {
+                from: record.ts,
+                order: old.map_or(at, |old| old.order),
+                replaces: *replaces,
+                earlier: old.and_then(|old| super::sum(old.earlier, old.usage)),
+            };
+            begun.insert((*turn, seat), open);
         }
-        let Some((seq, usage, failure, trace)) = ended(&record.event) else {
+        let Some((key, seq, usage, failure, trace)) = ended(&record.event) else {
             continue;
         };
-        let began = record.event.turn().and_then(|turn| begun.remove(&turn));
-        if let Some((order, from, seat)) = began {
+        if let Some(began) = begun.remove(&key) {
             let trace = Trace {
-                span: Some((from, record.ts)),
+                span: Some((began.from, record.ts)),
                 ..trace
             };
+            last.extend(began.replaces.map(|first| (first, seq)));
             wrote.insert(
                 seq,
                 Wrote {
-                    seat: seat.clone(),
-                    order,
+                    seat: key.1.clone(),
+                    order: began.order,
                     usage,
+                    earlier: began.earlier,
                     failure,
                     trace,
                 },
@@ -152,8 +185,28 @@ fn wrote(records: &[Record]) -> BTreeMap<u32, Wrote> {
     wrote
 }
 
-/// Returns the message of a turn that ended, its usage, its failure, and its trace without times.
-fn ended(event: &Event) -> Option<(u32, Option<Usage>, Option<Failure>, Trace)> {
+/// A turn of the log that has not ended.
+struct Begun {
+    from: Timestamp,
+    order: usize,
+    /// The first message of the chain of answers that it repeats.
+    replaces: Option<u32>,
+    /// The usage of the failed turns of that chain.
+    earlier: Option<Usage>,
+}
+
+/// A turn that ended with a message: its number and member, the number of the message, its usage, its failure, and its
+/// trace without times.
+type Ended<'a> = (
+    (TurnId, &'a SeatName),
+    u32,
+    Option<Usage>,
+    Option<Failure>,
+    Trace,
+);
+
+/// Returns the end of a turn that an event tells.
+fn ended(event: &Event) -> Option<Ended<'_>> {
     let trace = |tools, thought| Trace {
         thinking: String::new(),
         thought,
@@ -161,31 +214,27 @@ fn ended(event: &Event) -> Option<(u32, Option<Usage>, Option<Failure>, Trace)> 
         span: None,
     };
     if let Event::TurnFinished {
-        message,
+        turn,
+        seat,
+        message: Some(message),
         usage,
         tools,
         thought,
-        ..
     } = event
     {
-        return Some((
-            *message.as_ref()?,
-            *usage,
-            None,
-            trace(*tools, *thought as usize),
-        ));
+        let trace = trace(*tools, *thought as usize);
+        return Some(((*turn, seat), *message, *usage, None, trace));
     }
     if let Event::TurnFailed {
-        message, failure, ..
+        turn,
+        seat,
+        message: Some(message),
+        failure,
     } = event
     {
-        let usage = failure.used.as_deref().map(|used| used.usage);
-        return Some((
-            *message.as_ref()?,
-            usage,
-            Some(failure.clone()),
-            trace(0, 0),
-        ));
+        let usage = super::used(failure);
+        let failure = Some(failure.clone());
+        return Some(((*turn, seat), *message, usage, failure, trace(0, 0)));
     }
     None
 }

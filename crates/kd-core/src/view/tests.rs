@@ -504,6 +504,124 @@ fn a_promise_that_cannot_be_true_repeats_none() {
     assert_eq!(shown(&view), 2);
 }
 
+/// What a failed turn has used counts when its answer is repeated: live, reopened, and in another window.
+#[test]
+fn a_repeated_answer_counts_what_its_failed_turns_have_used() {
+    let used = |tokens| Usage {
+        output_tokens: tokens,
+        cost_usd: Some(0.5),
+        ..Usage::default()
+    };
+    let fails = |turn, seq| {
+        let mut failure = Failure::new(FailureKind::Timeout, "timed out");
+        failure.used = Some(Box::new(crate::failure::Used {
+            usage: used(10),
+            ..crate::failure::Used::default()
+        }));
+        Event::TurnFailed {
+            turn: TurnId::new(turn),
+            seat: seat("claude"),
+            failure,
+            message: Some(seq),
+        }
+    };
+    let again = |turn| Event::TurnQueued {
+        turn: TurnId::new(turn),
+        seat: seat("claude"),
+        purpose: Purpose::Answer,
+        replaces: Some(2),
+        ahead: Vec::new(),
+    };
+    let written = |seq, turn: u32, status| {
+        let mut message = message(seq, "claude", "Well.");
+        message.status = Some(status);
+        if turn > 1 {
+            message.extra.insert(REPLACES.to_owned(), "2".to_owned());
+        }
+        message
+    };
+    let lands = |seq, turn, status| Event::MessageAdded {
+        message: written(seq, turn, status),
+        turn: Some(TurnId::new(turn)),
+        found: false,
+    };
+    let events = [
+        queued(1, "claude"),
+        lands(2, 1, Status::Timeout),
+        fails(1, 2),
+        again(2),
+        lands(3, 2, Status::Timeout),
+        fails(2, 3),
+        again(3),
+        lands(4, 3, Status::Complete),
+        Event::TurnFinished {
+            turn: TurnId::new(3),
+            seat: seat("claude"),
+            message: Some(4),
+            usage: Some(used(30)),
+            tools: 0,
+            thought: 0,
+        },
+    ];
+    let records: Vec<Record> = (1..).zip(events).map(|(n, e)| record(n, e)).collect();
+    let spent = |view: &View| {
+        let of = |panel: &Panel| panel.content.spent().map(|used| used.output_tokens);
+        let all: Vec<u64> = view.panels.iter().filter_map(of).collect();
+        (all, view.usage.output_tokens, view.usage.cost_usd)
+    };
+    let whole = (vec![50], 50, Some(1.5));
+    assert_eq!(spent(&View::of(&records)), whole, "live");
+    let messages = [
+        written(2, 1, Status::Timeout),
+        written(3, 2, Status::Timeout),
+        written(4, 3, Status::Complete),
+    ];
+    let mut read = View::open(messages.clone());
+    read.recall(&records);
+    assert_eq!(spent(&read), whole, "reopened");
+    // Another window knows the first failure when the repeated answers arrive.
+    let mut other = View::open(messages[..1].to_vec());
+    other.recall(&records[..3]);
+    assert_eq!(spent(&other), (vec![10], 10, Some(0.5)));
+    for (message, known) in [(&messages[1], 6), (&messages[2], 9)] {
+        other.fold(&Event::MessageAdded {
+            message: message.clone(),
+            turn: None,
+            found: true,
+        });
+        other.recall(&records[..known]);
+    }
+    assert_eq!(spent(&other), whole, "in another window");
+}
+
+/// Two windows of one thread count their turns from 1, and write to one log.
+#[test]
+fn turns_of_two_sessions_with_one_number_are_told_apart() {
+    let end = |name: &str, seq, tokens| Event::TurnFinished {
+        turn: TurnId::new(1),
+        seat: seat(name),
+        message: Some(seq),
+        usage: Some(Usage {
+            output_tokens: tokens,
+            ..Usage::default()
+        }),
+        tools: 0,
+        thought: 0,
+    };
+    let events = [
+        queued(1, "claude"),
+        queued(1, "codex"),
+        end("claude", 2, 20),
+        end("codex", 3, 30),
+    ];
+    let records: Vec<Record> = (1..).zip(events).map(|(n, e)| record(n, e)).collect();
+    let mut view = View::open([message(2, "claude", "Yes."), message(3, "codex", "No.")]);
+    view.recall(&records);
+    let tokens = |panel: &Panel| panel.content.spent().map(|used| used.output_tokens);
+    let shown: Vec<_> = view.panels.iter().map(tokens).collect();
+    assert_eq!(shown, [Some(20), Some(30)]);
+}
+
 /// A thread read from its folder, with its log, is the same picture as the session was.
 #[test]
 fn a_reopened_thread_is_the_same_picture() {

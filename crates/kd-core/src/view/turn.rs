@@ -27,6 +27,8 @@ pub struct Turn {
     pub phase: Option<DuetPhase>,
     /// The number of the failed message it replaces, on a retry.
     pub replaces: Option<u32>,
+    /// The usage of the failed turns that it replaces.
+    pub(super) earlier: Option<Usage>,
     /// Its state.
     pub state: State,
     /// The answer so far.
@@ -105,6 +107,7 @@ impl Turn {
             purpose,
             phase: None,
             replaces: None,
+            earlier: None,
             state: State::Waiting,
             text: String::new(),
             chars: 0,

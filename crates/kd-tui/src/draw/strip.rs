@@ -40,19 +40,13 @@ pub(super) fn strip(view: &View, look: &Look, width: usize) -> Option<Line> {
 fn spoke<'a>(view: &'a View, speaking: &[&Turn]) -> Vec<Spoke<'a>> {
     let mut list: Vec<Spoke<'a>> = Vec::new();
     for panel in view.round() {
-        let (name, instead, took, usage) = match &panel.content {
-            Content::Message {
-                message,
-                usage,
-                trace,
-                ..
-            } => (
+        let (name, instead, took) = match &panel.content {
+            Content::Message { message, trace, .. } => (
                 message.from.as_str(),
                 instead(message),
                 trace.as_deref().map_or(Duration::ZERO, time),
-                usage.as_ref(),
             ),
-            Content::Lost { seat, .. } => (seat.as_str(), Some("failed"), Duration::ZERO, None),
+            Content::Lost { seat, .. } => (seat.as_str(), Some("failed"), Duration::ZERO),
             _ => continue,
         };
         let at = list.iter().position(|s| s.name == name);
@@ -73,8 +67,8 @@ fn spoke<'a>(view: &'a View, speaking: &[&Turn]) -> Vec<Spoke<'a>> {
         };
         one.instead = instead;
         one.took += took;
-        if let Some(used) = usage {
-            one.used.add(used);
+        if let Some(used) = panel.content.spent() {
+            one.used.add(&used);
         }
     }
     let comes = |name: &str| {
