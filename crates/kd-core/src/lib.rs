@@ -28,6 +28,7 @@ pub mod hearing;
 pub mod ids;
 pub mod last_round;
 pub mod ledger;
+pub mod looks;
 pub mod machine;
 pub mod markdown;
 pub mod memory;

@@ -17,6 +17,7 @@ use crate::deliberation::report::Report;
 use crate::event::{DuetEnd, Event, Outcome, Purpose, Record};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, ThreadId, TurnId};
+use crate::looks;
 use crate::message::{Address, Message, REPLACES, settled};
 use crate::op::Op;
 use crate::request::Delta;
@@ -464,10 +465,9 @@ impl View {
         self.now
     }
 
-    /// Returns a member's index, which determines its color and mark; services follow the members.
-    pub fn place(&self, seat: &SeatName) -> usize {
-        let place = self.members.iter().position(|member| member == seat);
-        place.unwrap_or(self.members.len())
+    /// Returns the number of a speaker's mark and color, which its name determines.
+    pub fn look(&self, name: &str) -> usize {
+        looks::number(name, self.members.iter().map(SeatName::as_str))
     }
 
     /// Returns whether an answer is arriving, from any process.

@@ -16,6 +16,7 @@ use crate::text::style::{Styles, speaker};
 use crate::text::wrap::{Line, Span, wrap_spans};
 use crate::text::{clean, markdown};
 use anstyle::{AnsiColor, Style};
+use kd_core::looks;
 use kd_core::message::{Address, Message};
 use kd_core::names::KING;
 use kd_core::view::{Content, State, Trace, Turn};
@@ -32,7 +33,7 @@ pub struct Look {
     pub styles: Styles,
     /// Columns of a card, including its edges.
     pub columns: usize,
-    /// Members in order, which determines their colors and marks.
+    /// Members in order.
     pub members: Vec<SeatName>,
     /// The current time.
     pub now: Timestamp,
@@ -97,12 +98,8 @@ impl Look {
         if name == KING {
             return (self.styles.glyph("♔", "K"), Style::new().bold());
         }
-        let place = self
-            .members
-            .iter()
-            .position(|m| m.as_str() == name)
-            .unwrap_or(self.members.len());
-        (self.styles.mark(place), speaker(place))
+        let number = looks::number(name, self.members.iter().map(SeatName::as_str));
+        (self.styles.mark(number), speaker(number))
     }
 
     /// Returns the style of a speaker's edge; bold is for text only.

@@ -81,7 +81,7 @@ impl Styles {
         if self.unicode { unicode } else { ascii }
     }
 
-    /// Returns the mark of the speaker with this index.
+    /// Returns the mark of the speaker with this number ([`kd_core::looks`]).
     pub fn mark(&self, place: usize) -> &'static str {
         const MARKS: [(&str, &str); 7] = [
             ("●", "o"),
@@ -97,7 +97,7 @@ impl Styles {
     }
 }
 
-/// The colors of speakers, by index: readable on light and dark backgrounds.
+/// The colors of speakers, by number: readable on light and dark backgrounds.
 pub(crate) const COLORS: [AnsiColor; 12] = [
     AnsiColor::Cyan,
     AnsiColor::Magenta,
@@ -113,7 +113,7 @@ pub(crate) const COLORS: [AnsiColor; 12] = [
     AnsiColor::BrightRed,
 ];
 
-/// Returns the style of the speaker with this index.
+/// Returns the style of the speaker with this number ([`kd_core::looks`]).
 pub fn speaker(place: usize) -> Style {
     Style::new()
         .bold()

@@ -496,10 +496,10 @@ impl ChatLines {
         let longest = names.chain([KING]).map(width).max().unwrap_or(0);
         let pad = " ".repeat(longest.saturating_sub(width(name)));
         let clean = clean::line(name);
-        let place = self.view.members.iter().position(|m| m.as_str() == name);
-        let shown = match place {
-            Some(place) => self.styles.paint(speaker(place), &clean).to_string(),
-            None => clean,
+        let is_member = self.view.members.iter().any(|m| m.as_str() == name);
+        let shown = match is_member {
+            true => self.styles.paint(speaker(self.view.look(name)), &clean),
+            false => clean,
         };
         format!("{shown}{pad} {mark}")
     }

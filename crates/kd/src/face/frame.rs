@@ -37,7 +37,13 @@ pub(crate) fn lines(
         open.len()
     };
     for turn in &open[..shown] {
-        lines.push(head(turn, view.place(&turn.seat), now, columns, styles));
+        lines.push(head(
+            turn,
+            view.look(turn.seat.as_str()),
+            now,
+            columns,
+            styles,
+        ));
         if tells(turn) {
             lines.extend(tail(turn, columns, share, styles));
         }

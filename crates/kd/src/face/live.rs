@@ -156,7 +156,7 @@ impl Live {
         io: &mut Io<'_>,
     ) -> io::Result<()> {
         if self.printed.insert(turn.id) && !turn.is_silent() {
-            let card = self.card(turn, view.place(&turn.seat));
+            let card = self.card(turn, view.look(turn.seat.as_str()));
             self.print(&card, view, now, io)?;
         }
         Ok(())

@@ -94,7 +94,8 @@ impl Plain {
         let pad = " ".repeat(longest.saturating_sub(width(name)));
         format!(
             "{}{pad} {mark}",
-            self.styles.paint(speaker(view.place(&turn.seat)), name)
+            self.styles
+                .paint(speaker(view.look(turn.seat.as_str())), name)
         )
     }
 

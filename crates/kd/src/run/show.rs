@@ -236,12 +236,9 @@ impl Page<'_> {
         let (mark, style) = if message.is_king() {
             (styles.glyph("♔", "K"), anstyle::Style::new().bold())
         } else {
-            let place = self
-                .members
-                .iter()
-                .position(|m| m.as_str() == message.from)
-                .unwrap_or(self.members.len());
-            (styles.mark(place), speaker(place))
+            let members = self.members.iter().map(|member| member.as_str());
+            let number = kd_core::looks::number(&message.from, members);
+            (styles.mark(number), speaker(number))
         };
         let mut facts = vec![format!("#{}", message.seq)];
         let usual = if message.is_king() {
