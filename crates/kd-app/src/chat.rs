@@ -321,10 +321,23 @@ impl Chat {
             return Vec::new();
         };
         let own = self.seat(None, false).ok();
-        let told = own.and_then(|own| differing(&names(&here.roster), &names(&own.roster)));
+        let told = own.and_then(|own| {
+            differing(
+                &names(&here.roster),
+                &names(&own.roster),
+                self.turns_follow(),
+            )
+        });
         let absent = seating::absent(&here, &thread.members());
         let texts = absent.into_iter().chain(told);
         texts.map(|text| Event::Noticed { text }).collect()
+    }
+
+    /// Returns whether members speak one after another in the order of the members.
+    fn turns_follow(&self) -> bool {
+        let mode = self.protocol();
+        let turns = self.kingdom.config().council.auto_messages;
+        mode.in_order && (!mode.at_once || turns != Some(0))
     }
 
     /// Seats the council of a thread, or of a new one. `tells` names the members that a thread is without.
@@ -526,15 +539,29 @@ impl Chat {
     }
 }
 
-/// Says how the members of a thread differ from those of the settings. The order is told apart too: it is that of the turns.
-fn differing(here: &[SeatName], own: &[SeatName]) -> Option<String> {
-    if here == own {
+/// Says how the members of a thread differ from those of the settings. Another order of the same members is told only where
+/// it is that of their turns.
+fn differing(here: &[SeatName], own: &[SeatName], in_order: bool) -> Option<String> {
+    let sorted = |names: &[SeatName]| {
+        let mut names = names.to_vec();
+        names.sort();
+        names
+    };
+    let same = sorted(here) == sorted(own);
+    if here == own || (same && !in_order) {
         return None;
     }
     let list = |names: &[SeatName]| {
         let names: Vec<&str> = names.iter().map(SeatName::as_str).collect();
         names.join(", ")
     };
+    if same {
+        return Some(format!(
+            "the members of this thread speak in the order {}; that of your settings is {}: /new starts a thread with it",
+            list(here),
+            list(own)
+        ));
+    }
     Some(format!(
         "the members of this thread are {}; your settings name {}: /new starts a thread with these",
         list(here),

@@ -8,6 +8,7 @@ pub(super) const KIND: ProtocolKind = ProtocolKind {
     name: "broadcast",
     doc: "every member answers at once; later messages are followed by `council.auto_messages` turns in member order (unset: one each)",
     at_once: true,
+    in_order: true,
     new: |_seed| Box::new(Broadcast::default()),
 };
 

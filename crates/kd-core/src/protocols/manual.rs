@@ -8,6 +8,7 @@ pub(super) const KIND: ProtocolKind = ProtocolKind {
     name: "manual",
     doc: "only members that you mention answer, one by one; `@all` mentions every member",
     at_once: false,
+    in_order: true,
     new: |_seed| Box::new(Manual::default()),
 };
 

@@ -67,6 +67,8 @@ pub struct ProtocolKind {
     pub doc: &'static str,
     /// Whether all members are asked at once after every message, so that their programs can be started early.
     pub at_once: bool,
+    /// Whether turns that follow one another have the order of the members.
+    pub in_order: bool,
     /// Creates an instance. The seed fixes its random choices.
     pub new: fn(seed: u64) -> Box<dyn Protocol>,
 }

@@ -11,6 +11,7 @@ pub(super) const KIND: ProtocolKind = ProtocolKind {
     name: "natural",
     doc: "the first message is answered at once; later ones one by one in shuffled order, then `council.auto_messages` turns more (unset: none)",
     at_once: false,
+    in_order: false,
     new: |seed| {
         Box::new(Natural {
             // A named generator, because its numbers are the same in every release: a thread can be replayed.

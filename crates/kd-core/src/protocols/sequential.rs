@@ -8,6 +8,7 @@ pub(super) const KIND: ProtocolKind = ProtocolKind {
     name: "sequential",
     doc: "members answer one by one in member order; later messages are followed by `council.auto_messages` turns more (unset: none)",
     at_once: false,
+    in_order: true,
     new: |_seed| Box::new(Sequential::default()),
 };
 
