@@ -449,10 +449,16 @@ impl Prepared {
 /// Returns the thread, created if necessary, and whether it must still be made the current one.
 fn enter(place: Place, roster: &Roster, env: &Env) -> Result<(Layout, Thread, bool), UserError> {
     match place {
-        Place::Old(layout, thread) => Ok((layout, *thread, false)),
+        Place::Old(layout, thread) => {
+            env.tell_what_git_sees(&layout);
+            Ok((layout, *thread, false))
+        }
         Place::New { phase, found } => {
             let layout = match found {
-                Some(layout) => told(layout, "the thread is", env),
+                Some(layout) => {
+                    env.tell_what_git_sees(&layout);
+                    told(layout, "the thread is", env)
+                }
                 None => new_layout(env)?,
             };
             let thread = Thread::create_for(&layout, &names(roster), &phase)?;

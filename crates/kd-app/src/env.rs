@@ -14,7 +14,7 @@ use kd_store::ledger::LedgerFile;
 use kd_store::owner::Distrust;
 use kd_store::programs::Programs;
 use kd_store::trust::TrustStore;
-use kd_store::{Layout, Opened, PassedOver, UserDirs};
+use kd_store::{Exposed, Layout, Opened, PassedOver, UserDirs};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -387,9 +387,7 @@ impl Env {
     pub fn make_layout(&self) -> Result<Opened, UserError> {
         let opened = Layout::find_or_create(self.folder()?, &|name| self.var_os(name))?;
         self.tell_passed_over(&opened.passed_over);
-        if opened.created {
-            self.tell_what_git_sees(&opened.layout);
-        }
+        self.tell_what_git_sees(&opened.layout);
         Ok(Opened {
             layout: self.placed(opened.layout),
             ..opened
@@ -435,16 +433,28 @@ impl Env {
         })
     }
 
-    /// Says, for a new `.kd` in a checkout, that git can commit the threads in it.
-    fn tell_what_git_sees(&self, layout: &Layout) {
-        if layout.is_elsewhere() || !layout.is_in_checkout() {
+    /// Says once for each `.kd` in a checkout what git can commit of it.
+    pub(crate) fn tell_what_git_sees(&self, layout: &Layout) {
+        if self.quiet {
             return;
         }
+        // Adds what its .gitignore lacks.
+        layout.protect();
+        let Some(exposed) = layout.exposed() else {
+            return;
+        };
         let kd = layout.kd();
-        self.note(format!(
-            "git can commit the messages of threads in {}; to keep them out, add the lines `branches/` and `archive/` to its .gitignore",
-            kd.display()
-        ));
+        match exposed {
+            Exposed::Messages => self.note(format!(
+                "git can commit the messages of threads in {}; to keep them out, add the lines `branches/` and `archive/` to its .gitignore",
+                kd.display()
+            )),
+            Exposed::State => self.warn(format!(
+                "git can commit everything in {}, also logs, sessions and config.local.json: the .gitignore there has no effect or is overruled; to keep it out, add the line `.kd/` to .git/info/exclude",
+                kd.display()
+            )),
+        }
+        layout.note_exposed(exposed);
     }
 
     /// Names the `.kd` folders that are not used.

@@ -82,6 +82,29 @@ pub fn tracks_any(folder: &Path, names: &[&str]) -> bool {
     }
 }
 
+/// Returns which of these paths below a folder git would add, whether they exist or not: no ignore file excludes them.
+/// `None` if git cannot tell. The paths are ASCII.
+pub(crate) fn would_add<'p>(folder: &Path, paths: &[&'p str]) -> Option<Vec<&'p str>> {
+    let args: Vec<&str> = ["check-ignore", "--no-index", "--"]
+        .iter()
+        .chain(paths)
+        .copied()
+        .collect();
+    let output = GitCommand::without_filters(folder).output(&args).ok()?;
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let is_ignored = |path: &&str| text.lines().any(|line| line == *path);
+    Some(
+        paths
+            .iter()
+            .filter(|path| !is_ignored(path))
+            .copied()
+            .collect(),
+    )
+}
+
 /// Reads an index; empty if there is none, `None` if it cannot be read.
 fn read_bounded(path: &Path) -> Option<Vec<u8>> {
     const INDEX_MAX: u64 = 256 << 20;

@@ -14,6 +14,7 @@ pub mod config;
 mod elsewhere;
 pub mod error;
 pub mod export;
+mod exposed;
 pub mod find;
 mod fingerprint;
 pub mod forget;
@@ -54,6 +55,7 @@ pub mod watch;
 
 pub use elsewhere::Elsewhere;
 pub use error::Error;
+pub use exposed::Exposed;
 pub use find::{Opened, PassedOver, Search};
 pub use fingerprint::Fingerprint;
 pub use layout::{Layout, Place};

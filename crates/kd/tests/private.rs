@@ -210,7 +210,7 @@ fn every_command_protects_a_kd_that_was_there_before() {
 }
 
 #[test]
-fn what_git_can_commit_is_told_once_where_a_kd_is_made_in_a_checkout() {
+fn what_git_can_commit_is_told_once_in_a_checkout() {
     let home = Home::scripted(&[("ann", json!({"runs": [["echo"]]}))]);
     let told = |said: &Said| said.err.contains("git can commit the messages");
     fs::remove_dir(home.work().join(".kd")).expect("removed");
@@ -236,4 +236,47 @@ fn what_git_can_commit_is_told_once_where_a_kd_is_made_in_a_checkout() {
     fs::write(&ignore, format!("{text}branches/\narchive/\n")).expect("written");
     assert!(!told(&home.run(&["ask", "And now?"])));
     assert_eq!(seen(&home), "?? .kd/.gitignore\n");
+}
+
+/// A `.gitignore` that does not work leaves more to git than the messages: that is told too, once.
+#[test]
+fn a_gitignore_without_effect_is_told_once() {
+    type Breaks = fn(&std::path::Path);
+    let breaks: [Breaks; 4] = [
+        |kd| {
+            fs::write(kd.join("elsewhere"), "*.json\n*.jsonl\n").expect("written");
+            std::os::unix::fs::symlink("elsewhere", kd.join(".gitignore")).expect("linked");
+        },
+        |kd| fs::create_dir(kd.join(".gitignore")).expect("made"),
+        |kd| {
+            let lines = "*.json\n*.json.lock\n.*.lock\n*.jsonl\n*.log\n**/logs/\n**/sessions/\nworktrees/\n\
+                         current\n!config.json\nforum.db*\nbatches/\n!*\n";
+            fs::write(kd.join(".gitignore"), lines).expect("written");
+        },
+        |kd| {
+            fs::write(kd.join(".gitignore"), "").expect("written");
+            let overruled = "**/.kd/\n!.kd/**\n";
+            fs::write(kd.parent().expect("a folder").join(".gitignore"), overruled)
+                .expect("written");
+        },
+    ];
+    for (case, broken) in breaks.iter().enumerate() {
+        let home = Home::scripted(&[("ann", json!({"runs": [["echo"]]}))]);
+        git(&home, &["init", "-q"]);
+        let said = home.run(&["ask", "Which?"]);
+        assert!(
+            said.err.contains("git can commit the messages"),
+            "a .kd that was there is told too: {}",
+            said.err
+        );
+        let kd = home.work().join(".kd");
+        fs::remove_file(kd.join(".gitignore")).expect("removed");
+        broken(&kd);
+        let told = |said: &Said| said.err.contains("git can commit everything");
+        let (one, two) = (home.run(&["ask", "One?"]), home.run(&["ask", "Two?"]));
+        // The lines that are missing in a sound file are added, unless it overrules them itself.
+        let effect = case != 3;
+        assert_eq!(told(&one), effect, "{case}: {}", one.err);
+        assert!(!told(&two), "{case}: {}", two.err);
+    }
 }
