@@ -6,6 +6,7 @@ use crate::ask;
 use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::lease::{Freed, Leases, Taken};
+use crate::members::{self, Removals};
 use crate::scribe::{Order, Scribe};
 use crate::watch::Watch;
 use kd_backends::{Backend, Spending};
@@ -171,6 +172,8 @@ pub(crate) struct Actor {
     flush_at: Option<Instant>,
     seq: u64,
     secrets: Arc<Secrets>,
+    /// Members that other processes removed from the thread; `None` if the machine's members are fixed.
+    removals: Option<Removals>,
     concluding: Option<Arc<Concluding>>,
     /// The machines that continue a deliberation from its record.
     continued: BTreeSet<MachineId>,
@@ -190,6 +193,8 @@ impl Actor {
         };
         let id = start.machine.get().id();
         let thread_folder = start.folder.path().to_path_buf();
+        let is_chat = matches!(start.machine, Runner::Conversation(_));
+        let removals = is_chat.then(|| Removals::new(start.folder.clone(), &start.members));
         let (leases, freed) = Leases::new(start.folder);
         let mut actor = Self {
             thread: start.thread,
@@ -215,6 +220,7 @@ impl Actor {
             frame: Vec::new(),
             flush_at: None,
             secrets: start.secrets,
+            removals,
             concluding: start.concluding,
             thread_folder,
             continued: start.continues.then_some(id).into_iter().collect(),
@@ -343,10 +349,25 @@ impl Actor {
 
     /// Steps the machine once and carries out its commands.
     fn step(&mut self, input: Input) {
+        if members::may_ask(&input) {
+            self.follow_members();
+        }
         let now = self.clock.now();
         let Effects { commands, events } = self.machine.get_mut().step(now, input);
         self.publish(now, events);
         self.carry_out_all(commands);
+    }
+
+    /// Mutes members that another process removed from the thread, and asks those again that it added again.
+    fn follow_members(&mut self) {
+        let changes = self.removals.as_mut().and_then(Removals::changes);
+        for change in changes.unwrap_or_default() {
+            let text = change.told(&self.thread);
+            self.publish(self.clock.now(), vec![Event::Noticed { text }]);
+            if let Some(op) = change.op() {
+                self.step(Input::Op(op));
+            }
+        }
     }
 
     /// Masks secrets in the user's words before anything else sees them.

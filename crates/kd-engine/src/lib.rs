@@ -10,6 +10,7 @@ mod clock;
 #[cfg(feature = "forum")]
 pub mod forum;
 mod lease;
+mod members;
 mod scribe;
 pub mod watch;
 

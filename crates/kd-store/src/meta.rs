@@ -111,6 +111,12 @@ impl Meta {
         }
     }
 
+    /// Returns the members, without the king. Omits names that cannot be members.
+    pub(crate) fn seats(&self) -> Vec<SeatName> {
+        let seats = self.members.iter().map(|name| SeatName::new(name.as_str()));
+        seats.filter_map(Result::ok).collect()
+    }
+
     /// Returns when the thread was opened, if that can be parsed; without a zone it is UTC.
     pub fn created(&self) -> Option<Timestamp> {
         crate::frontmatter::timestamp(self.created_at.as_deref()?)

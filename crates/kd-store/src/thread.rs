@@ -330,11 +330,7 @@ impl Thread {
 
     /// Returns the members, without the king. Omits names that cannot be members.
     pub fn members(&self) -> Vec<SeatName> {
-        self.meta
-            .members
-            .iter()
-            .filter_map(|m| SeatName::new(m.as_str()).ok())
-            .collect()
+        self.meta.seats()
     }
 
     /// Writes a message. When this returns, the file is complete and has its name; the message is as every reader sees

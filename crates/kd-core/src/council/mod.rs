@@ -168,6 +168,7 @@ const ANSWER_TOKEN_BYTES: u64 = 6;
 /// Maximum characters of a notice or a reason.
 const LINE_CHARS_MAX: usize = 400;
 /// The reason why a turn is skipped.
+const MUTED: &str = "muted while it waited";
 const SPOKE_AGAIN: &str = "you sent a new message: no further turns";
 /// The note for waiting messages when the user stopped all members.
 const UNASKED: &str = "the queued message is in the thread, but no member was asked: members read it with your next message";
@@ -491,7 +492,8 @@ impl Council {
     }
 
     /// Handles a turn that had to wait for its member, adding the messages found meanwhile. If the user has spoken, a
-    /// turn that only continued the discussion is withdrawn: the new message is answered instead.
+    /// turn that only continued the discussion is withdrawn: the new message is answered instead. So is a turn of a member
+    /// that was muted meanwhile.
     fn freed(&mut self, id: TurnId, found: Vec<Message>, fx: &mut Effects) {
         for message in found {
             self.spoke_elsewhere(&message);
@@ -504,12 +506,17 @@ impl Council {
         let (seat, purpose, manner) = (turn.seat.clone(), turn.purpose, turn.manner);
         let talks = matches!(self.stage, Stage::Talking);
         let heard = |round: &Round| round.spoke.iter().any(|spoke| spoke.seat == seat);
-        if over && talks && self.round.as_ref().is_some_and(heard) {
+        let is_superseded = over && talks && self.round.as_ref().is_some_and(heard);
+        let why = match self.roster.is_muted(&seat) {
+            true => Some(MUTED),
+            false => is_superseded.then_some(SPOKE_AGAIN),
+        };
+        if let Some(why) = why {
             self.floor.take_back(id);
             fx.events.push(Event::TurnFailed {
                 turn: id,
                 seat,
-                failure: Failure::new(FailureKind::Cancelled, SPOKE_AGAIN),
+                failure: Failure::new(FailureKind::Cancelled, why),
                 message: None,
             });
             return;
