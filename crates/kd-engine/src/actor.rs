@@ -66,6 +66,7 @@ pub enum Answers {
 }
 
 /// An instruction of a session to its event loop.
+#[derive(Debug)]
 pub(crate) enum Instruction {
     Op(Op),
     Aside(Box<Aside>),

@@ -455,6 +455,20 @@ impl Engine {
     }
 }
 
+/// Sends ops to a session from another task, without keeping it open.
+#[derive(Clone, Debug)]
+pub struct Remote(mpsc::WeakSender<Instruction>);
+
+impl Remote {
+    /// Puts an op into the loop's inbox, as [`Session::send`] does. Does nothing if the session has ended.
+    pub fn send(&self, op: Op) {
+        if let Some(ops) = self.0.upgrade() {
+            // A full inbox is emptied by a loop that is about to stop.
+            let _ = ops.try_send(Instruction::Op(op));
+        }
+    }
+}
+
 /// An open thread: takes ops and emits records. Dropping it stops every turn and saves partial answers.
 pub struct Session {
     thread: ThreadId,
@@ -488,6 +502,11 @@ impl Session {
     /// Those of [`Session::send`].
     pub fn aside(&self, aside: Aside) -> Result<(), Error> {
         self.instruct(Instruction::Aside(Box::new(aside)))
+    }
+
+    /// Returns what sends ops to this session from another task, as long as it is open.
+    pub fn remote(&self) -> Remote {
+        Remote(self.ops.downgrade())
     }
 
     fn instruct(&self, instruction: Instruction) -> Result<(), Error> {

@@ -809,7 +809,11 @@ fn a_program_can_drive_a_chat() {
     let bodies: Vec<&str> = messages.iter().map(|message| &*message.body).collect();
     // What is said is no command, and has any number of lines.
     assert_eq!(bodies, ["Tabs or\nspaces?", "Tabs.", "/quit", "Spaces."]);
-    assert!(said.err.contains("not understood"), "{}", said.err);
+    assert!(
+        said.err.contains("line 4: unknown field `shout`"),
+        "{}",
+        said.err
+    );
     assert!(
         lines.iter().any(|line| line["event"] == "op_refused"),
         "{}",
@@ -982,6 +986,186 @@ fn a_member_that_cannot_answer_is_not_added() {
     assert_eq!(members(), json!(["ann", "cyd"]));
 }
 
+/// One request to stop reaches the members, although nobody reads the output.
+#[test]
+fn a_reader_that_does_not_read_does_not_keep_the_members_going() {
+    // More than a pipe holds, then a long silence of the other member.
+    let long = "word ".repeat(100_000);
+    for (args, input) in [
+        (
+            &["chat", "--jsonl", "--new"][..],
+            "/auto 0\n{\"say\": \"One?\"}\n",
+        ),
+        (&["chat", "--plain", "--new"], "/auto 0\nOne?\n"),
+        (&["ask", "--jsonl", "One?"], ""),
+    ] {
+        let home = Home::scripted(&[
+            ("ann", json!({"runs": [[{"text": long}]]})),
+            (
+                "bob",
+                json!({"runs": [[{"text": "Half.\n\n"}, {"sleep_ms": 600_000}]]}),
+            ),
+        ]);
+        let mut child = home
+            .kd(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it runs");
+        let mut lines = child.stdin.take().expect("piped");
+        lines.write_all(input.as_bytes()).expect("written");
+        let lines = (args[0] == "chat").then_some(lines);
+        let thread = support::until("the answer", || {
+            let thread = home.threads().first()?.clone();
+            let answers = whole(&thread);
+            let asked = thread.join(".stream-bob.jsonl").exists();
+            (answers.len() == 2 && asked).then_some(thread)
+        });
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
+        let bob = support::until("the end of the turn", || {
+            let messages = whole(&thread);
+            messages.into_values().find(|message| message.from == "bob")
+        });
+        assert_eq!(bob.status, Some(Status::Interrupted), "{args:?}");
+        assert_eq!(child.try_wait().expect("waited"), None, "{args:?}");
+        drop(lines);
+        child.kill().expect("killed");
+        child.wait().expect("waited");
+    }
+}
+
+/// A line that is no message and no command is refused with its number, and the next one works.
+#[test]
+fn a_wrong_line_of_a_program_is_refused_with_its_number() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Yes."}]]}))]);
+    let mut child = home
+        .kd(&["chat", "--jsonl", "--new"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut stdin = child.stdin.take().expect("piped");
+    let writer = std::thread::spawn(move || {
+        let long = vec![b'x'; 33 << 20];
+        let lines: [&[u8]; 7] = [
+            b"/auto 0\nplain words\n[\"a\"]\n{\"say\": 1}\n{\"shout\": \"a\"}\n",
+            b"{\"say\": \"a\", \"say\": \"b\"}\n{\"say\": \"\xff\"}\n{\"say\": \"\0\"}\n",
+            &long,
+            b"\n/mute nobody\n/nothing\n",
+            b"{\"say\": \"a\\\n",
+            b"/thread council-none\n",
+            b"{\"say\": \"Is it so?\"}\n",
+        ];
+        lines.iter().for_each(|line| {
+            stdin.write_all(line).expect("written");
+        });
+    });
+    let said = Said::of(child.wait_with_output().expect("it ends"));
+    writer.join().expect("written");
+    let events: Vec<Value> = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let refused: Vec<&str> = events
+        .iter()
+        .filter(|event| event["event"] == "op_refused")
+        .filter_map(|event| event["why"].as_str())
+        .collect();
+    let numbers: Vec<u32> = (2..=13).collect();
+    let named: Vec<u32> = refused
+        .iter()
+        .filter_map(|why| {
+            why.strip_prefix("line ")?
+                .split([' ', ':'])
+                .next()?
+                .parse()
+                .ok()
+        })
+        .collect();
+    // The machine refuses to mute nobody: its event has no line.
+    let own: Vec<u32> = numbers.into_iter().filter(|number| *number != 10).collect();
+    assert_eq!(named, own, "{refused:?}");
+    assert_eq!(refused.len(), 12, "{refused:?}");
+    let messages = support::announced(said.out.as_bytes());
+    let bodies: Vec<&str> = messages.iter().map(|message| &*message.body).collect();
+    assert_eq!(bodies, ["Is it so?", "Yes."]);
+}
+
+/// A member that one window removes is not asked by another window of the same thread.
+#[test]
+fn a_member_removed_in_one_window_is_not_asked_by_another() {
+    let says = |text: &str| json!({"runs": [[{"text": text}], [{"text": text}], [{"text": text}]]});
+    let home = Home::scripted(&[("ann", says("I am ann.")), ("bob", says("I am bob."))]);
+    let mut chat = Chat::open(&home, &["chat", "--plain"]);
+    chat.waits_for(&["/help lists"]);
+    chat.types("/auto 0\r");
+    chat.waits_for(&["no turns follow the answers"]);
+    let said = Said::fed(home.kd(&["chat"]), "/remove bob\n");
+    assert!(said.out.contains("takes part no longer"), "{}", said.out);
+    chat.types("One?\r");
+    chat.waits_for(&[
+        "another window removed bob from this thread",
+        "bob: muted",
+        "kd: your turn (1 answer)",
+    ]);
+    let said = Said::fed(home.kd(&["chat"]), "/add bob\n");
+    assert!(said.out.contains("takes part from now on"), "{}", said.out);
+    chat.types("Two?\r");
+    chat.waits_for(&[
+        "another window added bob again",
+        "kd: your turn (2 answers)",
+    ]);
+    chat.types("/quit\r");
+    let said = chat.ends_with(0);
+    assert_eq!(said.matches("I am bob.").count(), 1, "{said}");
+}
+
+/// A `thread.json` that cannot be read loses nothing: the members are those that spoke, and a change of them says what to do.
+#[test]
+fn a_torn_thread_file_is_not_overwritten() {
+    let says = |text: &str| json!({"runs": [[{"text": text}], [{"text": text}], [{"text": text}]]});
+    let home = Home::scripted(&[("ann", says("I am ann.")), ("bob", says("I am bob."))]);
+    Said::fed(home.kd(&["chat", "--new", "-m", "ann"]), "/auto 0\nOne?\n");
+    let file = home.threads()[0].join("thread.json");
+    let sound = std::fs::read_to_string(&file).expect("read");
+    for (text, advice) in [
+        (&sound[..sound.len() / 2], "repair"),
+        ("", "repair"),
+        ("[]", "repair"),
+        (
+            &sound.replacen('{', "{\"kd_version\": 99, ", 1),
+            "update kd",
+        ),
+    ] {
+        std::fs::write(&file, text).expect("written");
+        let said = Said::fed(home.kd(&["chat"]), "/auto 0\n/add bob\nTwo?\n");
+        let all = format!("{}{}", said.out, said.err);
+        assert!(all.contains("thread.json"), "{text}: {all}");
+        assert!(all.contains(advice), "{text}: {all}");
+        let now = std::fs::read_to_string(&file).expect("read");
+        assert_eq!(now, text, "it stays as it is");
+        assert!(!all.contains("I am bob."), "{all}");
+    }
+    // While the chat is open, too.
+    std::fs::write(&file, &sound).expect("written");
+    let mut chat = Chat::open(&home, &["chat", "--plain"]);
+    chat.waits_for(&["/help lists"]);
+    let newer = sound.replacen('{', "{\"kd_version\": 99, ", 1);
+    std::fs::write(&file, &newer).expect("written");
+    chat.types("/add bob\r");
+    chat.waits_for(&["update kd"]);
+    chat.types("/quit\r");
+    chat.ends_with(0);
+    assert_eq!(std::fs::read_to_string(&file).expect("read"), newer);
+    std::fs::write(&file, &sound).expect("written");
+    let said = Said::fed(home.kd(&["chat"]), "/add bob\n");
+    assert!(said.out.contains("takes part from now on"), "{}", said.out);
+}
+
 /// A program that drives kd and does not read its output can still end it.
 #[test]
 fn a_reader_that_does_not_read_makes_nothing_deaf() {
@@ -1002,6 +1186,9 @@ fn a_reader_that_does_not_read_makes_nothing_deaf() {
             .expect("it runs");
         let mut lines = child.stdin.take();
         match &mut lines {
+            Some(lines) if args[..2] == ["chat", "--jsonl"] => lines
+                .write_all(b"/auto 0\n{\"say\": \"One?\"}\n")
+                .expect("written"),
             Some(lines) if args[0] == "chat" => {
                 lines.write_all(b"/auto 0\nOne?\n").expect("written")
             }

@@ -21,8 +21,11 @@ use kd_core::{Event, Op, ThreadId};
 use kd_tui::signals::{Caught, Signals, suspend};
 use kd_tui::terminal::{self, Quiet};
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// Error text if a question is refused.
 pub(super) const UNASKED: &str = "cannot ask the question";
@@ -270,6 +273,77 @@ pub(super) fn end_if_unread() -> Result<(), Error> {
     Ok(())
 }
 
+/// The signals that a session gets. Those that ask to stop reach it at once, also while a write waits for the reader of our
+/// output.
+pub(super) struct Stops {
+    /// Every signal, after the session got what it asks for, and whether it is a second request to stop.
+    caught: mpsc::UnboundedReceiver<(Caught, bool)>,
+    /// Whether the next request to stop is a second one.
+    is_second: Arc<AtomicBool>,
+    listening: JoinHandle<()>,
+}
+
+impl Stops {
+    /// Passes signals on to a session. `ops` returns what a request to stop means there, by whether it is the second one.
+    pub(super) fn of(
+        mut signals: Signals,
+        session: &Session,
+        ops: impl Fn(Caught, bool) -> Vec<Op> + Send + 'static,
+    ) -> Self {
+        let (sender, caught) = mpsc::unbounded_channel();
+        let is_second = Arc::new(AtomicBool::new(false));
+        let (second, remote) = (is_second.clone(), session.remote());
+        let listening = tokio::spawn(async move {
+            loop {
+                let signal = signals.next().await;
+                let is_second = signal.stops() && second.swap(true, Ordering::SeqCst);
+                // First, so that whoever sees the effect finds the cause.
+                if sender.send((signal, is_second)).is_err() {
+                    return;
+                }
+                if signal.stops() {
+                    let ops = ops(signal, is_second);
+                    ops.into_iter().for_each(|op| remote.send(op));
+                }
+            }
+        });
+        Self {
+            caught,
+            is_second,
+            listening,
+        }
+    }
+
+    /// Sets whether the next request to stop is a second one.
+    pub(super) fn set_second(&self, is_second: bool) {
+        self.is_second.store(is_second, Ordering::SeqCst);
+    }
+
+    /// Returns the next signal, and whether it is a second request to stop.
+    pub(super) async fn next(&mut self) -> (Caught, bool) {
+        match self.caught.recv().await {
+            Some(caught) => caught,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Returns a signal that has arrived, if any.
+    pub(super) fn arrived(&mut self) -> Option<(Caught, bool)> {
+        self.caught.try_recv().ok()
+    }
+
+    /// Waits until a signal asks to stop.
+    pub(super) async fn stopped(&mut self) {
+        while !self.next().await.0.stops() {}
+    }
+}
+
+impl Drop for Stops {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
 /// Starts to listen to signals.
 pub(super) fn listen(suspend: bool) -> Result<Signals, Error> {
     let failed = |e| Error::new("io", Exit::Error, "cannot handle signals").because(e);
@@ -283,9 +357,13 @@ async fn conduct(
     stage: &mut Stage,
     mut screen: Option<Quiet>,
 ) -> Result<(ThreadId, bool), Error> {
-    let mut signals = listen(screen.is_some())?;
+    let signals = listen(screen.is_some())?;
     end_if_unread()?;
     let mut session = open()?;
+    let mut signals = Stops::of(signals, &session, |_, is_second| match is_second {
+        true => Vec::new(),
+        false => vec![Op::Interrupt],
+    });
     let id = session.thread().clone();
     if let Some(view) = session.take_opening() {
         stage.view = view;
@@ -316,7 +394,7 @@ async fn conduct(
                     session.send(Op::Interrupt)?;
                 }
             }
-            signal = signals.next() => match signal {
+            (signal, _) = signals.next() => match signal {
                 Caught::Interrupt | Caught::End if stopped => {
                     // The second request stops immediately: dropping the session stops all calls.
                     stage.show(|face, view, io| face.end(view, io));
@@ -325,7 +403,6 @@ async fn conduct(
                 Caught::Interrupt | Caught::End => {
                     stopped = true;
                     stage.show(|face, _, io| face.notice("stopping; partial answers are saved (press Ctrl+C again to quit at once)", io));
-                    session.send(Op::Interrupt)?;
                 }
                 Caught::Resize => stage.fit(),
                 Caught::Suspend => stage.rest(screen.as_mut()),
@@ -335,6 +412,10 @@ async fn conduct(
         }
         let now = Timestamp::now();
         stage.show(|face, view, io| face.tick(now, view, io));
+    }
+    // The round may have ended because of a signal that was not looked at yet.
+    while let Some((signal, _)) = signals.arrived() {
+        stopped |= signal.stops();
     }
     // Pending messages are still written; another stop request ends the wait.
     tokio::select! {
