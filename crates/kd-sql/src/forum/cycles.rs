@@ -122,9 +122,10 @@ impl ForumStore {
             }
             Place::Server(_) => {
                 let number = db::lock_number(forum, true);
-                let tried = self
-                    .db
-                    .row("SELECT pg_try_advisory_lock($1)", args![number])?;
+                let tried = self.db.row(
+                    concat!("SELECT ", db::locking!("pg_try_advisory_lock")),
+                    args![number],
+                )?;
                 let taken = first_int(tried)?.is_some_and(|n| n != 0);
                 if !taken {
                     self.wait_to_lead(number, forum)?;
@@ -143,9 +144,14 @@ impl ForumStore {
     fn wait_to_lead(&mut self, number: i64, forum: &str) -> Result<(), ForumError> {
         self.db
             .script(&format!("SET lock_timeout = {LEAD_WAIT_MS}"))?;
-        let waited = self
-            .db
-            .rows("SELECT CAST(pg_advisory_lock($1) AS TEXT)", args![number]);
+        let waited = self.db.rows(
+            concat!(
+                "SELECT CAST(",
+                db::locking!("pg_advisory_lock"),
+                " AS TEXT)"
+            ),
+            args![number],
+        );
         self.db.script("RESET lock_timeout")?;
         match waited {
             Ok(_) => Ok(()),

@@ -458,6 +458,18 @@ impl Db {
     }
 }
 
+/// A call that takes or ends the lock of a forum, `$1`: an SQL expression. A server has one set of locks for all schemas of a database,
+/// and forums of the same name in others are not the same.
+macro_rules! locking {
+    ($call:literal) => {
+        concat!(
+            $call,
+            "($1 # (coalesce(hashtext(current_schema()::text), 0)::bigint << 8))"
+        )
+    };
+}
+pub(super) use locking;
+
 /// Base of our PostgreSQL advisory locks, chosen to avoid collisions with other programs.
 pub(super) const LOCK: i64 = 0x6b64_666f_7275_6d00;
 
@@ -466,14 +478,19 @@ pub(super) const LOCK: i64 = 0x6b64_666f_7275_6d00;
 pub(super) fn lock(db: &mut Db, forum: &str) -> Result<(), ForumError> {
     if !db.is_sqlite() {
         db.rows(
-            "SELECT CAST(pg_advisory_xact_lock($1) AS TEXT)",
+            concat!(
+                "SELECT CAST(",
+                locking!("pg_advisory_xact_lock"),
+                " AS TEXT)"
+            ),
             args![lock_number(forum, false)],
         )?;
     }
     Ok(())
 }
 
-/// Returns the number of a lock shared by processes on a server: that of a forum's writers, or of its leader.
+/// Returns the number of a lock shared by processes: that of a forum's writers, or of its leader. On a server, the schema is added:
+/// see [`locking`].
 pub(super) fn lock_number(forum: &str, leader: bool) -> i64 {
     let hash = forum.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

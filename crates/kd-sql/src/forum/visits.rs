@@ -46,8 +46,10 @@ impl ForumStore {
     /// If the database fails.
     pub fn end_visit(&mut self, held: Visiting) -> Result<(), ForumError> {
         if matches!(self.place, Place::Server(_)) {
-            self.db
-                .row("SELECT pg_advisory_unlock($1)", args![held.number])?;
+            self.db.row(
+                concat!("SELECT ", db::locking!("pg_advisory_unlock")),
+                args![held.number],
+            )?;
         }
         Ok(())
     }
@@ -102,9 +104,10 @@ impl ForumStore {
                 held
             }
             Place::Server(_) => {
-                let row = self
-                    .db
-                    .row("SELECT pg_try_advisory_lock($1)", args![number])?;
+                let row = self.db.row(
+                    concat!("SELECT ", db::locking!("pg_try_advisory_lock")),
+                    args![number],
+                )?;
                 if first_int(row)?.unwrap_or(0) == 0 {
                     return Ok(None);
                 }

@@ -229,25 +229,18 @@ fn who_follows_a_killed_process_waits_for_its_lock() {
         let first = site.open();
         let mut first = first;
         let led = first.lead(MAIN).unwrap();
-        // The server notices only after the successor has started to wait that the first is gone.
-        let (begun, begins) = std::sync::mpsc::channel::<()>();
-        let place = site.place.clone();
-        let is_server = matches!(place, kd_sql::forum::Place::Server(_));
-        let ended = std::thread::spawn(move || {
-            if is_server {
-                begins.recv().ok();
-                wait_for_waiter(&place);
-            }
-            drop(led);
-            drop(first);
-        });
-        if !is_server {
-            ended.join().unwrap();
+        let Place::Server(url) = &site.place else {
+            drop((led, first));
             site.open().lead(MAIN).unwrap();
             return;
-        }
+        };
+        // The server notices only after the successor has started to wait that the first is gone.
+        let mut client = postgres::Client::connect(url, postgres::NoTls).unwrap();
         let mut second = site.open();
-        begun.send(()).unwrap();
+        let ended = std::thread::spawn(move || {
+            wait_for_waiter(&mut client);
+            drop((led, first));
+        });
         second.lead(MAIN).unwrap();
         ended.join().unwrap();
         // A process that is still alive cannot be replaced.
@@ -257,20 +250,42 @@ fn who_follows_a_killed_process_waits_for_its_lock() {
     });
 }
 
-/// Returns once a connection waits for an advisory lock on the server.
-fn wait_for_waiter(place: &kd_sql::forum::Place) {
-    let kd_sql::forum::Place::Server(url) = place else {
-        return;
-    };
-    let mut client = postgres::Client::connect(url, postgres::NoTls).unwrap();
-    let sql = "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+/// Returns the number of the lock of the leader of a forum. It stays as it is, so that different versions do not lead at the same time.
+fn leading(forum: &str) -> i64 {
+    let hash = forum.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    0x6b64_666f_7275_6d00 ^ ((hash >> 8) as i64 & !1) ^ 1
+}
+
+/// Returns once a connection waits to lead the forum of this schema: other tests have theirs on the same server.
+fn wait_for_waiter(client: &mut postgres::Client) {
+    let sql = "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+        AND (classid::bigint << 32 | objid::bigint) = $1 # (hashtext(current_schema()::text)::bigint << 8)";
     loop {
-        let waiting: i64 = client.query_one(sql, &[]).unwrap().get(0);
-        if waiting > 0 {
+        let row = client.query_one(sql, &[&leading(MAIN)]).unwrap();
+        if row.get::<_, i64>(0) > 0 {
             return;
         }
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(5));
     }
+}
+
+/// Forums of the same name in other schemas of a database are other forums.
+#[test]
+fn a_forum_of_the_same_name_in_another_schema_is_led_too() {
+    each(|site| {
+        let mut one = site.open();
+        let _led = one.lead(MAIN).unwrap();
+        let (_run, _held) = one.begin_visit(MAIN, "ada", at(1)).unwrap();
+        let Place::Server(_) = &site.place else {
+            return;
+        };
+        let other = Place::Server(crate::servers::postgres_schema().unwrap());
+        let mut two = ForumStore::open(&other, Some(&site.state())).unwrap();
+        let _led = two.lead(MAIN).unwrap();
+        two.begin_visit(MAIN, "ada", at(1)).unwrap();
+    });
 }
 
 #[test]
