@@ -479,7 +479,7 @@ impl Permit {
 }
 
 /// A request that the ledger may have recorded already. If it is not sent after all, because its turn ends first, the
-/// ledger hears that it has spent nothing.
+/// ledger hears that it has spent nothing. The future that waits for the ledger is dropped before this is.
 struct Announced<'l> {
     ledger: Option<&'l dyn Ledger>,
     reservation: u64,

@@ -96,7 +96,8 @@ pub trait Ledger: std::fmt::Debug + Send + Sync {
     /// Returns the money paid today by all runs, in pico-dollars. `None` if unknown.
     fn today(&self) -> Option<u64>;
     /// A request is about to be sent: at most this is spent if nobody learns how it ended. Must not block: a ledger on
-    /// another machine answers through the future.
+    /// another machine answers through the future. Who stops waiting for it drops it, then calls [`Ledger::settled`]: the request may
+    /// be recorded by then, or later.
     fn sending(&self, _reservation: u64, _at_most: &Spent) -> Noted {
         Box::pin(std::future::ready(Ok(())))
     }

@@ -156,25 +156,6 @@ impl FleetAccount {
     }
 }
 
-/// A request that waits until it is recorded. It is taken back if its caller stops waiting.
-struct Waits {
-    account: FleetAccount,
-    reservation: u64,
-    noted: oneshot::Receiver<Result<(), String>>,
-    /// Whether the caller knows the result.
-    is_known: bool,
-}
-
-impl Drop for Waits {
-    fn drop(&mut self) {
-        if !self.is_known {
-            // Closed first: from now on the sender takes the request back.
-            self.noted.close();
-            self.account.settled(self.reservation, &Spent::default());
-        }
-    }
-}
-
 impl Ledger for FleetAccount {
     fn book(&self, entry: Entry) {
         if let Some(user) = &self.user {
@@ -199,21 +180,14 @@ impl Ledger for FleetAccount {
             let noted = account.noted(reservation, key, noted);
             let is_recorded = noted.is_ok();
             if sender.send(noted).is_err() && is_recorded {
-                // Its caller has stopped waiting, so it is not sent.
+                // Its caller has stopped waiting, and has perhaps settled it before it was recorded: it is not sent.
                 account.settled(reservation, &Spent::default());
             }
         });
-        let mut waits = Waits {
-            account: self.clone(),
-            reservation,
-            noted,
-            is_known: false,
-        };
+        let account = self.clone();
         Box::pin(async move {
-            let noted = (&mut waits.noted).await;
-            waits.is_known = true;
-            noted.unwrap_or_else(|_| {
-                waits.account.cut_off();
+            noted.await.unwrap_or_else(|_| {
+                account.cut_off();
                 Err("the thread of the database has ended".to_owned())
             })
         })

@@ -525,6 +525,7 @@ fn requests_that_are_announced_together_keep_to_the_limit_and_can_be_taken_back(
         .unwrap();
     let other = accounts.of("batch-2");
     drop(other.sending(1, &most));
+    other.settled(1, &Spent::default());
     sending(&other, 2, &most).unwrap();
     let mut database = postgres::Client::connect(&site.url, NoTls).unwrap();
     let sql = "SELECT count(*) FROM kd_requests WHERE batch = 'batch-2'";
