@@ -301,6 +301,9 @@ class Site:
             except subprocess.TimeoutExpired:
                 worker.kill()
                 raise Broken(f"{worker.who} does not end: {worker.said()}") from None
+        left = [path.name for machine in self.machines for path in (machine.home / "work/.kd/batches").glob("*")]
+        if left:
+            raise Broken(f"threads are left on the disks of workers: {left}")
         status = subprocess.run([fleet.program(), "batch", "status", "--json"], cwd=self.runner.home / "work", text=True,
                                 env=self.runner.env | {"KD_BATCH_STORE": self.url(False)}, capture_output=True, check=True)
         return json.loads(status.stdout)
