@@ -416,6 +416,7 @@ fn signals_drain_and_the_same_command_goes_on() {
     worker.signal(Signal::TERM);
     let said = worker.said();
     assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(!said.err.contains("nothing is left"), "{}", said.err);
     run.signal(Signal::INT);
     let said = run.said();
     assert_eq!(said.code, Some(130), "{}", said.err);

@@ -415,9 +415,11 @@ impl Worker {
         }
         match ended {
             Ok(ended) if ended.why == Why::Limit => self.limited(id).await?,
-            Ok(_) => {
+            Ok(ended) => {
                 self.refused.remove(&id);
-                let _ = self.tell.send(News::Done(id));
+                if ended.why == Why::Over {
+                    let _ = self.tell.send(News::Done(id));
+                }
             }
             Err(error) => self.refuse(id, &error).await?,
         }
