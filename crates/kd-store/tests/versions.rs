@@ -370,7 +370,7 @@ fn cases() -> Vec<Case> {
             put: |stage, file| drop(run_sql(&stage.marks_file(), &[file.to_path_buf()])),
             read: Stage::marks,
             change: |_| {},
-            newer: &[("user_version = 3", "user_version = 4")],
+            newer: &[("user_version = 4", "user_version = 5")],
         },
         Case {
             format: &formats::MARK,
