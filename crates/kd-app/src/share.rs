@@ -205,7 +205,7 @@ impl Kingdom {
         }))
     }
 
-    /// Cancels shared batches that nobody asks and that are not over: nothing goes on with them.
+    /// Cancels shared batches that were interrupted: they are not continued.
     ///
     /// # Errors
     /// If the batches cannot be read or written.

@@ -233,7 +233,7 @@ impl Message {
         self.extra.contains_key(PASS)
     }
 
-    /// Returns whether the answer was cut: by the token limit, or where the model repeated what it was told.
+    /// Returns whether the answer was cut: by the token limit, or where the model repeated its prompt.
     pub fn is_cut(&self) -> bool {
         self.cut().is_some()
     }

@@ -378,7 +378,7 @@ pub enum Finish {
     Stop,
     /// The token limit cut the answer.
     Length,
-    /// The answer was cut where the model repeated what it was told.
+    /// The answer was cut where the model repeated its prompt.
     Repetition,
 }
 

@@ -1,5 +1,5 @@
 //! `eval.share`: a share of ordinary questions is also asked of the best member alone and of samples of it, after the
-//! verdict, with consent and within a budget of its own.
+//! verdict, with consent and within a separate budget.
 
 mod support;
 

@@ -32,7 +32,7 @@ struct Book {
     day: i64,
     /// Spent and reserved, in pico-dollars.
     booked: u64,
-    /// The day on which the user was told that nothing is asked.
+    /// The day of the last notice that nothing is asked.
     told: i64,
 }
 

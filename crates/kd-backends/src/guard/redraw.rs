@@ -1,7 +1,7 @@
-//! Draws answers of small models again that repeat what the model was told.
+//! Repeats requests to small models whose answers repeat the prompt.
 //!
 //! Such an answer is stopped where the repetition begins, and asked for again with another seed, at most twice; each
-//! attempt is a request of its own, within the limits of the run. What repeats is never shown: text is held while it may
+//! attempt is a separate request, within the limits of the run. What repeats is never shown: text is held while it may
 //! still become a repetition. If every attempt repeats, the longest beginning without a repetition is the answer, with a
 //! notice; without one, the turn fails and says so.
 
@@ -53,7 +53,7 @@ impl Model {
     }
 }
 
-/// Asks again for answers that repeat what the model was told.
+/// Asks again for answers that repeat the prompt.
 pub struct Redraw {
     inner: Arc<dyn Backend>,
     model: Model,

@@ -87,7 +87,7 @@ fn listed(answers: &[Spoken]) -> String {
     list
 }
 
-/// Returns the line that stands for a persona: the first sentence of a built-in role, or all of the user's own words.
+/// Returns a persona in one line: the first sentence of a built-in role, or all of the user's own words.
 fn line_of(persona: &str) -> &str {
     let persona = persona.trim();
     if ROLES.iter().any(|role| role.persona.trim() == persona) {

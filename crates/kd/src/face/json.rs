@@ -87,7 +87,7 @@ struct Answer<'a> {
     /// Whether it was cut off.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
-    /// What cut it off: `length` for the token limit, `repetition` where the model repeated what it was told.
+    /// What cut it off: `length` for the token limit, `repetition` where the model repeated its prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     finish: Option<&'static str>,
 }

@@ -24,7 +24,7 @@ pub(crate) struct Plain {
     styles: Styles,
     quiet: bool,
     council: bool,
-    /// Whether the answers go to a document: failures are told on stderr too.
+    /// Whether the answers go to a document: failures are printed on stderr too.
     beside: bool,
     /// The written part of each turn.
     written: BTreeMap<Option<TurnId>, Written>,

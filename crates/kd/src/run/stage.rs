@@ -255,8 +255,8 @@ impl Stage {
     }
 }
 
-/// Ends the program at the second request to stop that arrives during the same write. Where nobody reads our output, the
-/// loop that handles signals waits for that write. Must be called inside a tokio runtime.
+/// Ends the program at the second request to stop that arrives during the same write. If our output is not read, the loop
+/// that handles signals waits for that write. Must be called inside a tokio runtime.
 pub(super) fn end_if_unread() -> Result<(), Error> {
     let mut signals = listen(false)?;
     tokio::spawn(async move {

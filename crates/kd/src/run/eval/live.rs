@@ -288,10 +288,10 @@ fn agrees(args: &Eval, live: &Live, estimates: &[(Way, Estimate)]) -> Result<boo
     agreed("Ask them?")
 }
 
-/// How progress is told, and what the first Ctrl+C does.
+/// How progress is shown, and what the first Ctrl+C does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run) enum Manner {
-    /// Progress is told; open questions get their answers.
+    /// Progress is shown; open questions get their answers.
     Told,
     /// No progress; open questions get their answers.
     Quiet,
