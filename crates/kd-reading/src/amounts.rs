@@ -137,6 +137,16 @@ fn weighed(text: &str, language: Language) -> Said<String> {
     for one in all.iter_mut().filter(|w| w.converts && w.place < last) {
         one.weight = Weight::Nothing;
     }
+    // `1945. It began in 1939.`
+    let opens = sentences
+        .first()
+        .is_some_and(|s| s.text.split_whitespace().count() == 1);
+    for one in all.iter_mut().filter(|w| opens && w.place > 0) {
+        let before = sentences[one.place].text.get(..one.start);
+        if before.is_some_and(leads_year) && one.key.len() == 4 {
+            one.weight = one.weight.min(Weight::Nothing);
+        }
+    }
     // Two different numbers, and nothing says which one counts.
     let differ = all.iter().any(|w| w.key != all[0].key);
     let lower = lines.join("\n").to_lowercase().replace('’', "'");
@@ -359,6 +369,10 @@ fn is_open(lower: &str, here: &[Weighed]) -> bool {
 /// Words that take back the number before them.
 pub(super) const REVOKES: &[&str] = &[
     "sorry",
+    "korrektur",
+    "corrección",
+    "rectification",
+    "更正",
     "scratch that",
     "strike that",
     "my mistake",
@@ -428,9 +442,66 @@ fn is_split(sentence: &Sentence, here: &[Weighed]) -> bool {
 const NUMBERS_MAX: usize = 40;
 
 /// Returns the last numbers of a sentence in digits, or those in words.
+/// Returns whether a text ends with the preposition of a year: `It began in `.
+fn leads_year(before: &str) -> bool {
+    const LEADS: [&str; 6] = ["in", "im", "jahr", "en", "since", "année"];
+    let lower = before.trim_end().to_lowercase();
+    let last = lower.rsplit(|c: char| !c.is_alphanumeric()).next();
+    last.is_some_and(|word| LEADS.contains(&word))
+}
+
+/// Returns whether a sentence only gives the value of a variable: `With n = 100:`
+fn is_given(text: &str) -> bool {
+    const GIVES: [&str; 14] = [
+        "with", "for", "let", "given", "mit", "für", "sei", "avec", "pour", "soit", "con", "para",
+        "sea", "设",
+    ];
+    const WORDS_MAX: usize = 6;
+    let lower = text.to_lowercase();
+    let Some((head, _)) = lower.split_once('=') else {
+        return false;
+    };
+    let mut words = head
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| !w.is_empty());
+    let gives = words.next().is_some_and(|w| GIVES.contains(&w));
+    let variable = words
+        .next()
+        .is_some_and(|w| w.chars().count() == 1 && !w.starts_with(|c: char| c.is_ascii_digit()));
+    let open = text.trim_end().ends_with([':', ',', '：']);
+    gives
+        && variable
+        && words.next().is_none()
+        && open
+        && lower.split_whitespace().count() <= WORDS_MAX
+}
+
+/// Maximum bytes between the ends of a range.
+const RANGE_BYTES_MAX: usize = 6;
+
+/// Returns whether a number is a day of the month, or a time of day such as `9 a.m.`
+fn is_when(sentence: &Sentence, number: &Number) -> bool {
+    const HALVES: [&str; 6] = ["a.m", "p.m", "am ", "pm ", "uhr", "o'clock"];
+    let before = sentence.text.get(..number.start).unwrap_or_default();
+    let behind = sentence.text.get(number.end..).unwrap_or_default();
+    let next = behind.trim_start().to_lowercase();
+    is_dated(before, behind, &number.key) || HALVES.iter().any(|half| next.starts_with(half))
+}
+
 fn numbers_of(sentence: &Sentence, language: Language) -> Vec<Number> {
     let mut numbers = number::numbers(&sentence.text, language);
     numbers.drain(..numbers.len().saturating_sub(NUMBERS_MAX));
+    // `It fell in 1989, on 9 November.`
+    let all = numbers.clone();
+    // `from 3 to 31 March`
+    let ranges = |n: &Number| {
+        let mut others = all.iter();
+        others.any(|o| o.key.len() <= 2 && o.end <= n.start && n.start - o.end <= RANGE_BYTES_MAX)
+    };
+    let when = |n: &Number| is_when(sentence, n) && !ranges(n);
+    if numbers.iter().any(|n| !when(n)) {
+        numbers.retain(|n| !when(n));
+    }
     if numbers.is_empty() && !sentence.text.contains(|c: char| c.is_ascii_digit()) {
         numbers = super::numerals::spoken(&sentence.text);
     }
@@ -643,6 +714,9 @@ fn weight(
     };
     let number = &numbers[n];
     let text = &sentence.text;
+    if is_given(text) {
+        return Weight::Nothing;
+    }
     let lead = at.checked_sub(1).filter(|_| clause.before == Before::Colon);
     const WRONG: &[&str] = &[
         "wrong",

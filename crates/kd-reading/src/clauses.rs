@@ -226,7 +226,15 @@ fn is_abbreviation(before: &str, behind: &str) -> bool {
     let numbered = behind
         .trim_start()
         .starts_with(|c: char| c.is_ascii_digit());
-    cues::ABBREVIATIONS.contains(&lower.as_str())
+    // `at 9 a.m. it is cold`, `am 18. Januar`
+    let next = behind.trim_start();
+    let half = ["a.m", "p.m"].contains(&lower.as_str()) && next.starts_with(char::is_lowercase);
+    let day = plain.len() <= 2 && plain.bytes().all(|b| b.is_ascii_digit()) && {
+        let word = next.split(|c: char| !c.is_alphabetic()).next();
+        super::amount_words::MONTHS.contains(&word.unwrap_or_default().to_lowercase().as_str())
+    };
+    half || day
+        || cues::ABBREVIATIONS.contains(&lower.as_str())
         || numbered && cues::NUMBERED.contains(&lower.as_str())
 }
 

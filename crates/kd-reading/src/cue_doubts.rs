@@ -510,6 +510,16 @@ pub(super) const UNDECIDED: &[&str] = &[
 
 /// Phrases that explicitly decline to choose, whatever came before.
 pub(super) const CANNOT_CHOOSE: &[&str] = &[
+    "can't commit",
+    "cannot commit",
+    "not in a position to",
+    "nicht festlegen",
+    "nicht in der lage",
+    "pas en mesure",
+    "me prononcer",
+    "no me atrevo",
+    "no estoy en condiciones",
+    "没法直接回答",
     "couldn't say",
     "can't tell",
     "cannot tell",

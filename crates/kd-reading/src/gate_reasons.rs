@@ -221,9 +221,13 @@ pub(super) fn ends_short(account: &Account) -> bool {
         true => last.text.chars().count() <= 3 * WORDS_MAX,
         false => last.text.split_whitespace().count() <= WORDS_MAX,
     };
+    // `1945. It began in 1939.`
+    let first = account.sentences.first().map(|s| s.text.as_str());
+    let alone = own.place == 0 && first.is_some_and(|t| t.split_whitespace().count() == 1);
+    let told = alone && last.text.split_whitespace().count() > WORDS_MAX / 2;
     let ends = |c: &Candidate| c.place == account.end;
     let bounded = cues::has(&lower(last), BOUNDS) && account.candidates.iter().any(ends);
-    bounded || short && account.rivals().any(ends)
+    bounded || short && !told && account.rivals().any(ends)
 }
 
 /// Returns whether a later sentence rules the option out: `Tea is better. Neither tea nor coffee helps.`

@@ -12,6 +12,20 @@ pub(super) fn kind(sentence: &Sentence<'_>, alone: bool) -> Option<Kind> {
     found(sentence, alone).map(|(kind, _)| kind)
 }
 
+/// Returns whether a noun stands before a French verb with its pronoun, and no question word does: `Le nombre 91 est-il
+/// premier ?`
+fn inverts_in_french(all: &[Word]) -> bool {
+    const ENDS: [&str; 4] = ["-il", "-elle", "-ils", "-elles"];
+    const ARTICLES: &str =
+        "le la les l' ce cet cette ces mon ma mes son sa ses notre nos votre vos leur leurs un une";
+    const ASKS: &str = "quel quelle quels quelles combien quand comment pourquoi qui que quoi qu'est-ce où lequel laquelle ou quelle";
+    let opens = all.first().is_some_and(|w| has(ARTICLES, &w.low));
+    let verb = all
+        .iter()
+        .any(|w| ENDS.iter().any(|end| w.low.ends_with(end)));
+    opens && verb && !all.iter().any(|w| has(ASKS, &w.low))
+}
+
 /// Returns the kind of a sentence, and whether a question word or a verb gives it rather than a noun alone.
 pub(super) fn found(sentence: &Sentence<'_>, alone: bool) -> Option<(Kind, bool)> {
     let (bare, _) = without_asides(sentence.text);
@@ -29,6 +43,9 @@ pub(super) fn found(sentence: &Sentence<'_>, alone: bool) -> Option<(Kind, bool)
     }
     if is_order(&all, &lower) {
         return Some((Kind::Ranking, true));
+    }
+    if inverts_in_french(&all) {
+        return Some((Kind::YesNo, true));
     }
     let regular = "regular expression|expresión regular|expression régulière|expression rationnelle|regulärer ausdruck|regulären ausdruck";
     let tool = all.iter().any(is_tool) || any_in(regular, &lower);

@@ -71,6 +71,7 @@ mod ticks;
 mod units;
 pub mod unknown;
 mod verdict;
+mod verdict_sides;
 mod verdict_words;
 mod voices;
 mod weigh;

@@ -188,9 +188,15 @@ fn chosen_as_written(text: &str, options: &Options) -> Said<usize> {
             Taken::None => {}
         }
     }
-    match super::verdict::of(text, options) {
-        Said::Nothing => {}
-        verdict => return verdict,
+    let side = |yes: bool| options.stated(if yes { "yes" } else { "no" });
+    let verdict = match options.is_yes_no() {
+        true => super::verdict_sides::of(text).map(side),
+        false => super::verdict::of(text, options).map(Some),
+    };
+    match verdict {
+        Said::Words(Some(at)) => return Said::Words(at),
+        Said::Several => return Said::Several,
+        _ => {}
     }
     if let Some(first) = options
         .ranked(text)
@@ -380,7 +386,9 @@ fn own_line(text: &str, language: Language) -> Option<String> {
             continue;
         }
         let plain = plain_latex(&bare(line));
-        let value = plain.rsplit('=').next().unwrap_or_default().trim();
+        // `**Total: 1,500 €**`
+        let value = plain.rsplit(['=', '：']).next().unwrap_or_default();
+        let value = value.rsplit(": ").next().unwrap_or_default().trim();
         let letters = value.chars().filter(|c| c.is_alphabetic()).count();
         let key = number::only(value, language).filter(|_| letters <= 3)?;
         if found.as_ref().is_some_and(|other| *other != key) {

@@ -153,7 +153,7 @@ pub(super) fn without<'a>(text: &'a str, options: &Options) -> Cow<'a, str> {
                 Some(turn) => out.push_str(piece[turn.end..].trim_start()),
                 None => out.push_str(tail(piece)),
             }
-        } else if any(NOT_NOW, &lower) && names() {
+        } else if any(NOT_NOW, &lower) && names() && !is_named_before(piece, options) {
             removed = true;
             out.push_str(tail(piece));
         } else {
@@ -185,6 +185,13 @@ pub(super) fn with_idioms(text: &str) -> Cow<'_, str> {
         )),
         _ => Cow::Borrowed(text),
     }
+}
+
+/// Returns whether a Chinese sentence names its options before the later time: `先用茶，以后再说。`
+fn is_named_before(piece: &str, options: &Options) -> bool {
+    const LATER: [&str; 3] = ["以后", "将来", "日后"];
+    let later = LATER.iter().find_map(|word| piece.find(word));
+    later.is_some_and(|at| options.mentions(piece).iter().all(|m| m.end <= at))
 }
 
 /// Returns the line breaks and spaces at the end of a sentence.

@@ -10,7 +10,7 @@ use super::prose::{Said, is_about_confidence};
 use super::standing::{FILLERS, is_alone};
 use super::verdict_words::{
     BETTER, BETWEEN, CHOOSES, CHOSEN, INFINITIVES, LEADS, LEAVES, MEMBERS, ONE, PROPOSES, SUPERIOR,
-    SURE, TELLS, THAN, WITHDRAWS, WOULD,
+    SURE, TELLS, THAN, TIES, WITHDRAWS, WOULD,
 };
 use super::weigh::{self, DEPENDS, Spoken};
 use super::{gate_account, ordinals, voices, weights};
@@ -41,6 +41,8 @@ pub(super) fn of(text: &str, options: &Options) -> Said<usize> {
     };
     match reply.chosen().or_else(|| reply.left()) {
         Some(item) => Said::Words(item),
+        // The merits of each, behind words that no choice is made.
+        None if reply.declines() => Said::Several,
         None if reply.goes_on_with_or() => Said::Several,
         None => Said::Nothing,
     }
@@ -52,6 +54,13 @@ struct Reply<'a> {
 }
 
 impl Reply<'_> {
+    /// Returns whether the first sentence makes no choice, and no later one does.
+    fn declines(&self) -> bool {
+        let first = self.said.first();
+        first.is_some_and(|s| cues::has(&s.lower, cues::CANNOT_CHOOSE) && s.mentions.is_empty())
+            && self.commitments().is_empty()
+    }
+
     /// Returns whether the sentence behind a verdict adds an alternative: `Monday. Or Friday.`
     fn goes_on_with_or(&self) -> bool {
         let mut pairs = self.said.windows(2);
@@ -145,6 +154,7 @@ impl Reply<'_> {
         let near = rest.iter().take_while(|c| c.before != Before::Semicolon);
         let mut plain = near.map(|clause| {
             clause.role == Role::Reason
+                || begins_step(&clause.lower)
                 || said
                     .lower
                     .get(clause.start..clause.end)
@@ -225,6 +235,9 @@ impl Reply<'_> {
         let mut items = cues::places(&said.lower, SUPERIOR).filter_map(|(start, end)| {
             let at = sentence.clause_at(start);
             let clause = &sentence.clauses[at];
+            // `Leipzig passt aber am besten`: a word begins a clause.
+            let joined = at.checked_sub(1).filter(|_| clause.before == Before::Word);
+            let from = joined.map_or(clause.start, |before| sentence.clauses[before].start);
             let near = |m: &&Mention| {
                 let gap = match m.start >= end {
                     true => said.lower.get(end..m.start),
@@ -234,7 +247,7 @@ impl Reply<'_> {
                     true => gap.chars().count() <= 2 * WORDS_MAX,
                     false => gap.split_whitespace().count() <= WORDS_MAX,
                 };
-                (clause.start..clause.end).contains(&m.start) && gap.is_some_and(few)
+                (from..clause.end).contains(&m.start) && gap.is_some_and(few)
             };
             let mention = said.mentions.iter().find(near)?;
             let gap = said.lower.get(end..mention.start).unwrap_or_default();
@@ -349,7 +362,7 @@ impl Reply<'_> {
         let open = turns(said)
             || cues::has(lower, cues::CANNOT_CHOOSE)
             || cues::has(lower, DEPENDS)
-            || cues::has(lower, cues::UNDECIDED)
+            || cues::has(lower, TIES)
             || said.mentions.is_empty()
                 && (voices::retracts(lower) || weigh::chooses_another(sentence, lower));
         open || said.mentions.iter().any(|m| m.item == item && m.rejected)
@@ -499,6 +512,15 @@ fn is_gap(gap: &str, member: bool) -> bool {
     gap.split_whitespace().count() <= WORDS_MAX
         && !gap.contains(['.', ';', '?', '!'])
         && words.all(small)
+}
+
+/// Returns whether a clause begins with a later step: `, then publish`.
+fn begins_step(lower: &str) -> bool {
+    const THEN: [&str; 13] = [
+        "then", "and then", "later", "puis", "ensuite", "dann", "danach", "und dann", "luego",
+        "después", "y luego", "然后", "再",
+    ];
+    THEN.iter().any(|w| clauses::begins(lower, w))
 }
 
 fn begins_or(lower: &str) -> bool {

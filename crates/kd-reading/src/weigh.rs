@@ -638,7 +638,7 @@ pub(super) fn rivals(text: &str, item: usize, options: &Options) -> bool {
 pub(super) fn contradicts(text: &str, item: usize, options: &Options) -> bool {
     let mut chosen: Option<usize> = None;
     for (place, said) in prepared(text, options).iter().enumerate() {
-        if said.sentence.form == Some(Form::Row) {
+        if said.sentence.form == Some(Form::Row) || cues::has(&said.lower, cues::LATER) {
             continue;
         }
         for one in of_sentence(&said.sentence, place, &said.mentions, options) {

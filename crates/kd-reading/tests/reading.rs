@@ -36,6 +36,8 @@ fn corpus(file: &str) -> &'static str {
         "exams.jsonl" => include_str!("data/replies/exams.jsonl"),
         "closed.jsonl" => include_str!("data/replies/closed.jsonl"),
         "seats.jsonl" => include_str!("data/replies/seats.jsonl"),
+        "tactful.jsonl" => include_str!("data/replies/tactful.jsonl"),
+        "council.jsonl" => include_str!("data/replies/council.jsonl"),
         "questions-seats.jsonl" => include_str!("data/replies/questions-seats.jsonl"),
         "questions-advice.jsonl" => include_str!("data/replies/questions-advice.jsonl"),
         "questions-exams.jsonl" => include_str!("data/replies/questions-exams.jsonl"),
@@ -142,6 +144,8 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
         "voices.jsonl",
         "unseen.jsonl",
         "varied.jsonl",
+        "tactful.jsonl",
+        "council.jsonl",
     ] {
         measured(later);
     }

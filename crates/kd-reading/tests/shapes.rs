@@ -1,6 +1,7 @@
 //! Replies by their shape: where the commitment stands, and what the sentences around it are.
 #![allow(clippy::unwrap_used)]
 
+use kd_reading::kinds::{self, Kind};
 use kd_reading::{Answer, Options, Wanted, read};
 
 /// Returns the option, the side or the number that a reply is read as.
@@ -330,4 +331,125 @@ fn what_is_called_the_best_of_all_is_chosen() {
         ),
     ];
     assert_eq!(differing(&cases), Vec::<String>::new());
+}
+
+#[test]
+fn a_side_is_read_from_first_words_votes_and_last_answers() {
+    let cases = [
+        (
+            "yes-no",
+            "Yes, as long as the key is rotated first.\n\n1. Rotate it.\n2. Deploy.\n\nShall I write the script?",
+            Some("yes"),
+        ),
+        (
+            "yes-no",
+            "Nope, not with that timeout. Raise it and my answer would be a yes, but as it stands: no.",
+            Some("no"),
+        ),
+        (
+            "yes-no",
+            "The sceptic at the table says no because nobody tested the restore. Somebody did. I vote yes.",
+            Some("yes"),
+        ),
+        (
+            "yes-no",
+            "Nein. Passwörter gehören nicht ins Protokoll, auch nicht „nur zum Testen“. Ja?",
+            Some("no"),
+        ),
+        (
+            "yes-no",
+            "Ob das geht? Auf jeden Fall. Nein sagen könnte höchstens der Vermieter.",
+            Some("yes"),
+        ),
+        (
+            "yes-no",
+            "Klar, das klappt! Danach gut angießen.",
+            Some("yes"),
+        ),
+        (
+            "yes-no",
+            "Certains diront non par principe. Je vote oui.",
+            Some("yes"),
+        ),
+        (
+            "yes-no",
+            "Sí, es legal: el contrato lo permite y no excluye a nadie.",
+            Some("yes"),
+        ),
+        ("yes-no", "没有错误,没有警告。能发布吗?能。", Some("yes")),
+        (
+            "yes-no",
+            "It depends. If it runs at night, then no. If it runs by day, yes.",
+            None,
+        ),
+        (
+            "yes-no",
+            "Sure, I can look into that! There is no way this is safe.",
+            None,
+        ),
+        ("yes-no", "Yes. But not today.", None),
+        (
+            "yes-no",
+            "Oui pour la cuisine, non pour la salle de bains.",
+            None,
+        ),
+        ("yes-no", "Ja, aber nur bei Regen. Sonst nein.", None),
+    ];
+    assert_eq!(differing(&cases), Vec::<String>::new());
+}
+
+#[test]
+fn days_hours_and_corrections_do_not_compete_with_a_number() {
+    let cases = [
+        (
+            "number",
+            "So the temperature at 9 a.m. is −7 °C.",
+            Some("-7"),
+        ),
+        (
+            "number",
+            "The wall fell in 1989, on 9 November to be exact.",
+            Some("1989"),
+        ),
+        (
+            "number",
+            "Die Stadt wurde im Jahr 1871 gegründet; gefeiert wird am 18. Januar.",
+            Some("1871"),
+        ),
+        (
+            "number",
+            "Llegó a la isla en 1492, el 12 de octubre.",
+            Some("1492"),
+        ),
+        (
+            "number",
+            "12 Tage.\nNein, Korrektur, ich habe die Feiertage vergessen: 12 − 2 = 10. Es sind 10 Tage.",
+            Some("10"),
+        ),
+        (
+            "number",
+            "服务器:4 × 320 = 1,280 元\n带宽:220 元\n\n**每月总计:1,500 元**",
+            Some("1500"),
+        ),
+        ("number", "1945. It began in 1939.", Some("1945")),
+        ("number", "40. At least 35.", None),
+    ];
+    assert_eq!(differing(&cases), Vec::<String>::new());
+}
+
+#[test]
+fn a_noun_before_a_french_verb_and_its_pronoun_asks_for_a_side() {
+    for question in [
+        "Le nombre 91 est-il premier ?",
+        "La migration a-t-elle un retour en arrière ?",
+    ] {
+        assert_eq!(kinds::of(question), Kind::YesNo, "{question}");
+    }
+    for question in [
+        "Quand le train part-il ?",
+        "Le nombre de pages est-il de combien ?",
+        "Le train est-il plus sûr que la voiture ou l'inverse ?",
+    ] {
+        assert_ne!(kinds::of(question), Kind::YesNo, "{question}");
+    }
 }
