@@ -12,9 +12,9 @@ use kd_core::formats::LEDGER;
 use kd_core::ledger::{Entry, Ledger};
 use kd_core::spending::pico;
 use rustix::fs::OFlags;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
+use std::fs::{self, File, Metadata};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -40,6 +40,35 @@ pub struct LedgerFile {
     project: String,
     zone: TimeZone,
     today: Mutex<Today>,
+    /// The file of the last line.
+    open: Mutex<Option<OpenMonth>>,
+}
+
+/// A month's file that stays open for further lines.
+#[derive(Debug)]
+struct OpenMonth {
+    path: PathBuf,
+    file: File,
+}
+
+impl OpenMonth {
+    /// Returns the file at a path, opened if it is another one: the user may have removed or replaced it. An open file
+    /// keeps its inode number from others. Returns its length too.
+    fn at(open: &mut Option<Self>, path: PathBuf) -> Result<(&File, u64), Error> {
+        let identity = |meta: &Metadata| (meta.dev(), meta.ino());
+        let is_there = |own: &Self| {
+            let (there, own_meta) = (fs::symlink_metadata(&path).ok()?, own.file.metadata().ok()?);
+            (own.path == path && identity(&there) == identity(&own_meta)).then_some(there.len())
+        };
+        if let Some(len) = open.as_ref().and_then(is_there)
+            && let Some(own) = open
+        {
+            return Ok((&own.file, len));
+        }
+        let file = private::appending(&path)?;
+        let len = file.metadata().map_err(Error::io("look at", &path))?.len();
+        Ok((&open.insert(Self { path, file }).file, len))
+    }
 }
 
 /// The sum of a day, as far as the files were read.
@@ -97,6 +126,7 @@ impl LedgerFile {
             project,
             zone,
             today: Mutex::default(),
+            open: Mutex::default(),
         })
     }
 
@@ -155,15 +185,19 @@ impl LedgerFile {
             source,
         })?;
         line.push(b'\n');
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut file, len) = OpenMonth::at(&mut open, path.clone())?;
         // A line cut off by a full disk must not swallow this one.
-        if private::read_end(&path, 1)?
-            .first()
-            .is_some_and(|last| *last != b'\n')
-        {
+        let mut last = [b'\n'];
+        if let Some(at) = len.checked_sub(1) {
+            file.read_at(&mut last, at)
+                .map_err(Error::io("read", &path))?;
+        }
+        if last != [b'\n'] {
             line.insert(0, b'\n');
         }
         // A single write of a short line in append mode: concurrent runs do not interleave.
-        private::append(&path, &line)
+        file.write_all(&line).map_err(Error::io("write", &path))
     }
 
     /// Adds what was written since the last call. `None` if a line has a newer version, because its meaning is unknown.
@@ -290,8 +324,6 @@ fn skip_line(lines: &mut impl BufRead) -> std::io::Result<u64> {
 mod tests {
     use super::*;
     use kd_core::ledger::{Billing, Payer};
-    use std::fs;
-    use std::io::Write;
 
     fn ledger(home: &Path) -> LedgerFile {
         let home = home.to_path_buf();
@@ -316,6 +348,26 @@ mod tests {
             usd: Some(usd),
             certainty: kd_core::usage::Certainty::Exact,
         }
+    }
+
+    #[test]
+    fn a_file_that_was_removed_or_replaced_is_not_written_on() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = ledger(home.path());
+        let lines = || ledger.since(Timestamp::UNIX_EPOCH).unwrap().entries.len();
+        ledger.book(entry(0.5));
+        ledger.book(entry(0.5));
+        assert_eq!(lines(), 2);
+        let path = ledger.months(Timestamp::now(), Timestamp::now()).remove(0);
+        fs::remove_file(&path).unwrap();
+        ledger.book(entry(0.5));
+        assert_eq!(lines(), 1);
+        let other = path.with_extension("new");
+        fs::copy(&path, &other).unwrap();
+        fs::rename(&other, &path).unwrap();
+        ledger.book(entry(0.5));
+        assert_eq!(lines(), 2);
+        assert_eq!(ledger.today(), Some(pico(1.0)));
     }
 
     #[test]

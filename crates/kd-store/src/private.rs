@@ -117,12 +117,17 @@ pub fn read_end(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// Those of [`open`]; also if the folder is not the user's own, or the folder or the file cannot be written.
 pub fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    appending(path)?
+        .write_all(bytes)
+        .map_err(Error::io("write", path))
+}
+
+/// Opens a file for reading and appending, creating it and its folder if they are missing.
+pub(crate) fn appending(path: &Path) -> Result<File, Error> {
     make_private(folder_of(path))?;
-    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
-    let Some(mut file) = open(path, flags)? else {
-        return Ok(());
-    };
-    file.write_all(bytes).map_err(Error::io("write", path))
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE;
+    let gone = || Error::io("open", path)(io::ErrorKind::NotFound.into());
+    open(path, flags)?.ok_or_else(gone)
 }
 
 /// Replaces a file atomically, creating its folder if it is missing.
