@@ -1,4 +1,4 @@
-"""Writes a configuration with members that play scripts: two that answer, one that fails."""
+"""Writes a configuration with members that play scripts: two that answer, one that fails, one that is slow."""
 
 import json
 import pathlib
@@ -20,6 +20,7 @@ config = {
         "ann": script("ann", [{"text": "Spaces. "}, {"text": "They look the same everywhere."}]),
         "bob": script("bob", [{"text": "Spaces. ünï and 中文 line up."}]),
         "eve": script("eve", [{"fail": failure}]),
+        "sam": script("sam", [{"text": "one\n\nt"}, {"text": "wo\n"}, {"text": "  three"}, {"sleep_ms": 60_000}]),
     },
 }
 (home / ".config/kd/config.json").write_text(json.dumps(config))

@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { once } from "node:events";
 import path from "node:path";
+import { ask as askAsPage, thread as longThread } from "./figures-home.mjs";
 
 const work = process.argv[2];
 const kd = process.env.KD;
@@ -185,11 +186,42 @@ await check("axe finds nothing, in light and in dark, wide and narrow", async ()
     }
   }
 });
+await check("a long thread is complete, in order, with its buttons, and opens at the message of the address", async () => {
+  const id = await longThread(base.replace(/\/$/, ""), { cwd: work }, 700, "ann");
+  const p = await tab({}, `${base}?thread=${id}#token=${token}`);
+  await p.waitForFunction(() => document.querySelectorAll("article[data-seq]").length === 700);
+  const seen = await p.locator("article[data-seq]").evaluateAll((all) => all.map((one) => Number(one.dataset.seq)));
+  must(seen.every((seq, at) => seq === at + 1), seen.join(" "));
+  const count = (selector) => p.locator(selector).count();
+  must((await count("header > .tools")) === 700 && (await count(".tools > .fork")) === 699, "buttons, once each");
+  must((await p.textContent("#status")) === "", "nothing is loading");
+  await p.goto("about:blank");
+  await p.goto(`${base}?thread=${id}#m350`);
+  await p.waitForFunction(() => document.querySelectorAll("article[data-seq]").length === 700);
+  await p.waitForFunction(() => {
+    const { top, bottom } = document.getElementById("m350").getBoundingClientRect();
+    return bottom > 0 && top < innerHeight;
+  });
+  must(p.faults.length === 0, p.faults.join(" "));
+  await p.context().close();
+});
+await check("a growing answer has its lines, and stops", async () => {
+  const p = await tab({}, `${base}?thread=${thread}#token=${token}`);
+  await p.waitForSelector(".round");
+  await askAsPage(base.replace(/\/$/, ""), { question: "Slowly?", members: ["sam"], thread });
+  await p.waitForFunction(() => document.querySelector(".growing")?.textContent.endsWith("three"));
+  const lines = await p.locator(".growing > div").evaluateAll((all) => all.map((line) => [line.textContent, line.offsetHeight > 0]));
+  must(JSON.stringify(lines) === JSON.stringify([["one", true], ["", true], ["two", true], ["  three", true]]), JSON.stringify(lines));
+  await p.click("article:has(.growing) >> text=Stop");
+  await p.waitForSelector(".growing", { state: "detached" });
+  must(p.faults.length === 0, p.faults.join(" "));
+  await p.context().close();
+});
 await check("an exported thread reads without a script, from a file", async () => {
   run("export", thread, "-o", "thread.html");
   const file = `file://${path.join(work, "thread.html")}`;
   const plain = await tab({ javaScriptEnabled: false }, file);
-  must((await plain.locator(".round").count()) === 4, "rounds");
+  must((await plain.locator(".round").count()) === 5, "rounds");
   must((await plain.innerText("#record")).includes(thread), "the record");
   await shot(plain, "export");
   await plain.context().close();

@@ -79,7 +79,8 @@ export async function serve(kd, { cwd, env }) {
 /** The minimal page: messages as paragraphs, no Markdown; pieces as lines of JSON, each one text node in a box. */
 export function minimal() {
   const script = `
-const boxes = Array.from({ length: 8 }, () => document.body.appendChild(document.createElement("div")));
+const columns = document.body.appendChild(document.createElement("main"));
+const boxes = Array.from({ length: 8 }, () => columns.appendChild(document.createElement("div")));
 const read = async () => {
   const reader = (await fetch("/pieces" + location.search)).body.pipeThrough(new TextDecoderStream()).getReader();
   for (let rest = ""; ; ) {
@@ -91,7 +92,7 @@ const read = async () => {
   }
 };
 if (location.search) read();`;
-  const style = "body{font:16px/1.55 sans-serif}div{white-space:pre-wrap}p{content-visibility:auto;contain-intrinsic-size:auto 12rem}";
+  const style = "body{font:16px/1.55 sans-serif}main{display:grid;grid-template-columns:repeat(3,1fr)}div{white-space:pre-wrap}p{content-visibility:auto;contain-intrinsic-size:auto 12rem}";
   const server = http.createServer((request, response) => {
     const url = new URL(request.url, "http://x");
     if (url.pathname === "/pieces") {

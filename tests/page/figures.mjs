@@ -55,8 +55,9 @@ async function tab(address, wanted, viewport = { width: 1280, height: 900 }) {
 
 async function paints(address, wanted) {
   const page = await tab(address, wanted);
-  await page.waitForFunction(() => globalThis.shown, null, { timeout: 300_000, polling: 100 });
-  const times = await page.evaluate(() => [performance.getEntriesByName("first-contentful-paint")[0]?.startTime, globalThis.shown]);
+  const isThere = () => globalThis.shown && performance.getEntriesByName("first-contentful-paint").length > 0;
+  await page.waitForFunction(isThere, null, { timeout: 300_000, polling: 100 });
+  const times = await page.evaluate(() => [performance.getEntriesByName("first-contentful-paint")[0].startTime, globalThis.shown]);
   await page.context().close();
   return times;
 }
@@ -114,7 +115,7 @@ async function traced(seconds) {
   await ended;
   control.off("Tracing.dataCollected", hear);
   const mains = events.filter((one) => one.name === "thread_name" && one.args.name === "CrRendererMain");
-  const tasksOf = ({ pid, tid }) => events.filter((one) => one.name === "RunTask" && one.pid === pid && one.tid === tid);
+  const tasksOf = ({ pid, tid }) => events.filter((one) => one.name === "RunTask" && one.dur && one.pid === pid && one.tid === tid);
   // One page is open: the other renderers are spare.
   const busiest = mains.map((main) => ({ pid: main.pid, tasks: tasksOf(main) })).sort((a, b) => b.tasks.length - a.tasks.length)[0];
   if (!busiest?.tasks.length) throw new Error("the trace has no tasks of the page");

@@ -29,7 +29,7 @@ export function one<E extends HTMLElement = HTMLElement>(selector: string, withi
 export function parsed(html: string): HTMLElement {
   const holder = document.createElement("template");
   holder.innerHTML = html;
-  return holder.content.firstElementChild as HTMLElement;
+  return document.adoptNode(holder.content.firstElementChild as HTMLElement);
 }
 
 /** Says something to whoever listens to the page. */

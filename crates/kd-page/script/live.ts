@@ -15,11 +15,19 @@ interface Line {
   thread?: string;
   parts?: { id: string; html: string }[];
   words?: Record<string, string>;
+  more?: boolean;
   seat?: string;
   text?: string;
   state?: string;
   again?: boolean;
   ended?: string;
+}
+
+/** An answer on its way. */
+interface Growing {
+  card: HTMLElement;
+  body: HTMLElement;
+  state: HTMLElement;
 }
 
 /** Where a fork leaves its source; empty for all of it. */
@@ -34,6 +42,8 @@ const AGAIN_MAX = 8000;
 
 /** Time between two looks at the batches, in milliseconds. */
 const BATCHES_EVERY = 2000;
+/** Characters after which a growing line gets a further text node, so that only the last one is shaped again. */
+const NODE_MAX = 200;
 /** The sections in the order of the page. */
 const ORDER = ["head", "nav", "said", "decided", "differ", "sure", "record"];
 
@@ -42,8 +52,12 @@ export class Live {
   private stream: AbortController | undefined;
   private id: string | undefined;
   /** Answers on their way, by member. */
-  private growing = new Map<string, { card: HTMLElement; body: HTMLElement; state: HTMLElement; text: string }>();
+  private growing = new Map<string, Growing>();
   private painted = false;
+  /** Whether messages in the middle of the thread are still to come. */
+  private filling = false;
+  /** The message that the address names, until it is there. */
+  private goal = "";
 
   constructor(private words: Words) {
     this.token = this.claimToken();
@@ -212,6 +226,8 @@ export class Live {
     this.words.clear();
     this.id = id;
     this.painted = false;
+    this.goal = location.hash.slice(1);
+    this.filling = false;
     one("#stop").hidden = true;
     for (const link of document.querySelectorAll<HTMLAnchorElement>("#list a")) {
       if (id && link.search === `?thread=${encodeURIComponent(id)}`) link.setAttribute("aria-current", "page");
@@ -246,7 +262,13 @@ export class Live {
           if (done) break;
           const lines = (rest + value).split("\n");
           rest = lines.pop() ?? "";
-          for (const line of lines) if (line && !signal.aborted) this.hear(JSON.parse(line) as Line);
+          for (const line of lines) {
+            if (!line || signal.aborted) continue;
+            const heard = JSON.parse(line) as Line;
+            this.hear(heard);
+            // Paints what is there before the rest of a long thread.
+            if (heard.more && !document.hidden) await new Promise((done) => setTimeout(done));
+          }
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -263,17 +285,22 @@ export class Live {
     if (line.ended) this.end(line.ended);
     if (!line.seat) return;
     const answer = this.grow(line.seat);
-    if (line.again) {
-      answer.text = "";
-      answer.body.textContent = "";
-    }
+    if (line.again) answer.body.replaceChildren();
     if (line.state) answer.state.textContent = line.state;
     if (line.text) {
       answer.state.textContent = "";
-      answer.text += line.text;
-      // One text node per piece, so that existing text is not laid out again.
-      answer.body.append(line.text);
+      this.extend(answer.body, line.text);
     }
+  }
+
+  /** Adds a piece to a growing answer. A finished line is a block that is not laid out again. */
+  private extend(body: HTMLElement, piece: string): void {
+    const [first = "", ...lines] = piece.split("\n");
+    const open = body.lastElementChild ?? body.appendChild(make("div"));
+    const end = open.lastChild;
+    if (end instanceof Text && end.length < NODE_MAX) end.appendData(first);
+    else open.append(first);
+    for (const line of lines) body.append(make("div", {}, line));
   }
 
   /** Puts parts in the place of their former state. */
@@ -287,16 +314,30 @@ export class Live {
       home.replaceChildren(thread);
     }
     for (const [id, words] of Object.entries(line.words ?? {})) this.words.set(id, words);
-    const atEnd = this.isAtEnd();
-    for (const part of line.parts ?? []) this.put(thread, part.id, parsed(part.html));
+    const filling = line.more || this.filling;
+    const atEnd = this.painted && !filling && this.isAtEnd();
+    let sections = false;
+    for (const part of line.parts ?? []) {
+      const element = parsed(part.html);
+      equip(element, this.words);
+      this.offerForks(element);
+      this.put(thread, part.id, element);
+      sections ||= ORDER.includes(part.id);
+    }
     this.seat();
-    equip(thread, this.words);
-    this.offerForks(thread);
-    follow(thread);
-    document.title = thread.querySelector("h1")?.textContent ?? "kd";
-    const to = this.painted ? undefined : location.hash && document.querySelector<HTMLElement>(location.hash);
-    if (to) to.scrollIntoView();
-    else if (this.painted && atEnd) this.toEnd();
+    if (sections) {
+      this.offerMore(thread);
+      follow(thread);
+      document.title = thread.querySelector("h1")?.textContent ?? "kd";
+    }
+    if (filling) announce(line.more ? "Loading earlier messages …" : "");
+    this.filling = line.more ?? false;
+    const goal = this.goal && document.getElementById(this.goal);
+    if (goal) {
+      // What is above is not laid out yet, so that a smooth way would miss it.
+      goal.scrollIntoView({ behavior: "instant" });
+      this.goal = "";
+    } else if (atEnd) this.toEnd();
     this.painted = true;
   }
 
@@ -310,14 +351,18 @@ export class Live {
       return;
     }
     if (!ORDER.includes(id)) {
-      one("#said", thread).append(element);
+      // Rounds are in the order of their numbers; those in the middle of a long thread come last.
+      const number = (round: Element | null) => Number(round?.id.slice(1));
+      let before = one("#said", thread).lastElementChild;
+      while (number(before) > number(element)) before = before?.previousElementSibling ?? null;
+      before?.after(element);
       return;
     }
     const later = ORDER.slice(ORDER.indexOf(id) + 1).map((next) => thread.querySelector(`:scope > #${next}`));
     thread.insertBefore(element, later.find((next) => next !== null) ?? null);
   }
 
-  private grow(seat: string): { card: HTMLElement; body: HTMLElement; state: HTMLElement; text: string } {
+  private grow(seat: string): Growing {
     const known = this.growing.get(seat);
     if (known) return known;
     const name = [...document.querySelectorAll<HTMLElement>("#head .members .name")].find((n) => n.textContent?.endsWith(seat));
@@ -336,7 +381,7 @@ export class Live {
       ),
       body,
     );
-    const answer = { card, body, state, text: "" };
+    const answer = { card, body, state };
     this.growing.set(seat, answer);
     this.seat();
     one("#stop").hidden = false;
@@ -398,28 +443,34 @@ export class Live {
     void this.list();
   }
 
-  /** Gives messages, stages and the record a button that continues in a fork. */
-  private offerForks(thread: HTMLElement): void {
-    const button = (name: string, title: string, cut: Cut) =>
-      make("button", { type: "button", class: "fork", title, click: () => void this.fork(cut) }, name);
-    for (const message of thread.querySelectorAll<HTMLElement>("article[data-seq]")) {
+  private forkButton(name: string, title: string, cut: Cut): HTMLElement {
+    return make("button", { type: "button", class: "fork", title, click: () => void this.fork(cut) }, name);
+  }
+
+  /** Gives messages a button that continues in a fork. */
+  private offerForks(within: HTMLElement): void {
+    for (const message of within.querySelectorAll<HTMLElement>("article[data-seq]")) {
       const tools = message.querySelector<HTMLElement>("header .tools");
       const before = Number(message.dataset.seq);
-      if (!tools || before < 2 || tools.querySelector(".fork")) continue;
+      if (!tools || before < 2) continue;
       const [name, title] = message.matches(".king")
         ? ["Rewind", "Continue in a fork without this question and what follows"]
         : ["Fork", "Continue in a fork without this message and what follows"];
-      tools.append(button(name, title, { before }));
+      tools.append(this.forkButton(name, title, { before }));
     }
+  }
+
+  /** Gives stages, the record and the verdict their buttons, and links of forks their effect. */
+  private offerMore(thread: HTMLElement): void {
     const stages = new Set<string>();
     for (const stage of thread.querySelectorAll<HTMLElement>("details[data-stage]")) {
       const name = stage.dataset.stage ?? "";
       if (stages.has(name) || stage.querySelector(".fork")) continue;
       stages.add(name);
-      stage.append(button("Fork here", "A fork with everything before this stage was answered", { stage: name }));
+      stage.append(this.forkButton("Fork here", "A fork with everything before this stage was answered", { stage: name }));
     }
     const record = thread.querySelector<HTMLElement>("#record dl");
-    if (record && !record.querySelector(".fork")) record.append(make("dt", {}, "Fork"), make("dd", {}, button("Fork", "Continue in a copy of this thread", {})));
+    if (record && !record.querySelector(".fork")) record.append(make("dt", {}, "Fork"), make("dd", {}, this.forkButton("Fork", "Continue in a copy of this thread", {})));
     const rest = thread.querySelector<HTMLElement>("#record [data-resume]");
     if (rest && !rest.querySelector("button")) {
       const resume = make("button", { type: "button", title: "Ask for the rest of the deliberation", click: () => void this.resume(resume) }, "Resume");

@@ -91,7 +91,12 @@ pub(crate) struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     pub(crate) fn of(thread: &'a Thread, at: usize) -> Self {
-        let deliberated = deliberation::last(thread.records.clone())
+        let is_fact = |record: &Record| matches!(record.event, Event::Deliberated { .. });
+        // A copy of all records of a long thread is large.
+        let deliberated = thread.records.iter().any(is_fact);
+        let deliberated = deliberated.then(|| deliberation::last(thread.records.clone()));
+        let deliberated = deliberated
+            .flatten()
             .filter(|records| deliberation::check(records).is_ok());
         let mut names: Vec<&str> = thread.members.iter().map(String::as_str).collect();
         let shown = settled(&thread.messages);

@@ -14,6 +14,7 @@ mod differ;
 mod document;
 mod facts;
 pub mod markdown;
+mod reader;
 mod said;
 mod sheet;
 mod sure;
@@ -22,6 +23,7 @@ mod trail;
 pub use batches::batches;
 pub use document::{Page, Place, app, page, shell};
 pub use facts::{Relative, Thread, Turn};
+pub use reader::{Batch, Part, Reader};
 pub use sheet::sheet;
 
 use facts::{Facts, plain};
@@ -95,35 +97,6 @@ fn article(facts: &Facts<'_>) -> Markup {
             @for section in shown(facts) { (self::section(facts, section)) }
         }
     }
-}
-
-/// A part of a thread's page that can replace its former state, found by ID.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The ID of its element.
-    pub id: String,
-    /// The element.
-    pub html: String,
-    /// The Markdown of its messages, by anchor.
-    pub words: Vec<(String, String)>,
-}
-
-/// Returns the parts of a thread's page that can change separately, in page order: its header and sections, with single
-/// rounds in place of the first section.
-pub fn parts(thread: &Thread) -> Vec<Part> {
-    let facts = Facts::of(thread, 0);
-    let part = |id: &str, markup: Markup| Part {
-        id: id.to_owned(),
-        html: markup.into_string(),
-        words: Vec::new(),
-    };
-    let mut parts = vec![part("head", head(&facts)), part("nav", navigation(&facts))];
-    parts.extend(said::parts(&facts));
-    let others = shown(&facts)
-        .into_iter()
-        .filter(|section| *section != Section::Said);
-    parts.extend(others.map(|section| part(section.id(), self::section(&facts, section))));
-    parts
 }
 
 /// Returns the sections that have content.

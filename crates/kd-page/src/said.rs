@@ -8,12 +8,13 @@ use kd_core::event::Purpose;
 use kd_core::message::{Address, Message, Status};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A message of the user and what follows it.
 #[derive(Default)]
-struct Round<'a> {
+pub(crate) struct Round<'a> {
     /// The number of its first message.
-    first: u32,
+    pub(crate) first: u32,
     says: Option<&'a Message>,
     /// The answers, one per member, shown side by side.
     answers: Vec<&'a Message>,
@@ -28,15 +29,29 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// Renders each round as a part of the page.
-pub(crate) fn parts(facts: &Facts<'_>) -> Vec<Part> {
+/// Renders a round as a part of the page.
+pub(crate) fn part(facts: &Facts<'_>, round: &Round<'_>) -> Part {
     let words = |message: &Message| (facts.anchor(message.seq), plain(&message.body));
-    let part = |round: Round<'_>| Part {
+    Part {
         id: facts.round(round.first),
-        html: self::round(facts, &round).into_string(),
+        html: self::round(facts, round).into_string(),
         words: round.messages().map(words).collect(),
-    };
-    rounds(facts).into_iter().map(part).collect()
+    }
+}
+
+/// Returns a digest of everything that [`part`] renders, which takes a small part of the time.
+pub(crate) fn print(facts: &Facts<'_>, round: &Round<'_>) -> u64 {
+    let mut digest = DefaultHasher::new();
+    round.answers.len().hash(&mut digest);
+    for message in round.messages() {
+        (message.seq, &message.from, facts.color(&message.from)).hash(&mut digest);
+        (addressed(message), concludes(facts, message)).hash(&mut digest);
+        message.status.map(Status::as_str).hash(&mut digest);
+        message.cut_mark().hash(&mut digest);
+        turn_facts(message, facts.turns.get(&message.seq)).hash(&mut digest);
+        message.body.hash(&mut digest);
+    }
+    digest.finish()
 }
 
 fn round(facts: &Facts<'_>, round: &Round<'_>) -> Markup {
@@ -54,13 +69,15 @@ fn round(facts: &Facts<'_>, round: &Round<'_>) -> Markup {
 }
 
 impl<'a> Round<'a> {
-    fn messages(&self) -> impl Iterator<Item = &'a Message> {
+    pub(crate) fn messages(&self) -> impl Iterator<Item = &'a Message> {
         let says = self.says.into_iter();
-        says.chain(self.answers.clone()).chain(self.after.clone())
+        let answers = self.answers.iter().copied();
+        says.chain(answers).chain(self.after.iter().copied())
     }
 }
 
-fn rounds<'a>(facts: &Facts<'a>) -> Vec<Round<'a>> {
+/// Splits a thread at the messages of the user.
+pub(crate) fn rounds<'a>(facts: &Facts<'a>) -> Vec<Round<'a>> {
     let mut rounds: Vec<Round<'a>> = Vec::new();
     let mut heard: BTreeSet<&str> = BTreeSet::new();
     for message in &facts.shown {

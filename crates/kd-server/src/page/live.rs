@@ -1,9 +1,9 @@
-//! Streams a thread as lines of JSON objects: first the whole thread, then the changed parts, interleaved with pieces
-//! of growing answers. Writes of this process and of others look the same.
+//! Streams a thread as lines of JSON objects: first the whole thread, both ends before the middle, then the changed
+//! parts, interleaved with pieces of growing answers. Writes of this process and of others look the same.
 //!
 //! | line | means |
 //! |---|---|
-//! | `{"parts": [{"id", "html"}], "words": {...}}` | parts of the page, new or changed, and the Markdown of their messages |
+//! | `{"thread", "parts": [{"id", "html"}], "words": {...}, "more"}` | parts of the page, new or changed, the Markdown of their messages, and whether further ones follow at once |
 //! | `{"seat", "text"}` | a piece of an answer |
 //! | `{"seat", "state"}` | what a member is doing: `thinking`, `uses TOOL` |
 //! | `{"ended": seat}` | its answer is in the thread, or will not come |
@@ -13,20 +13,21 @@ use crate::blocking::off;
 use axum::body::{Body, Bytes};
 use futures::stream;
 use kd_app::host::{Followed, Host, Refusal};
-use kd_core::Delta;
 use kd_core::clean::clean_line;
+use kd_core::{Delta, SeatName};
+use kd_page::{Batch, Reader, Thread};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// Maximum silence of a stream.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-/// Lines buffered for a slow reader. When they are full, [`Feed::run`] waits for the reader.
+/// Writes buffered for a slow reader. When they are full, [`Feed::run`] waits for the reader.
 const LINES: usize = 256;
+/// Minimum time between two writes of pieces: a browser paints after each.
+const PIECES_EVERY: Duration = Duration::from_millis(50);
 /// Wait this many times as long as a read of the thread took before reading it again.
 const REST: u32 = 4;
 const REST_MIN: Duration = Duration::from_millis(80);
@@ -51,11 +52,11 @@ pub(super) async fn stream(host: Arc<dyn Host>, id: String) -> Result<Body, Refu
     let mut work = Feed {
         host,
         id,
-        sent: BTreeMap::new(),
+        reader: Reader::default(),
         lines,
     };
     tokio::spawn(async move {
-        if work.send(&first).await.is_some() {
+        if work.send(Some(first)).await.is_some() {
             work.run(told).await;
         }
         drop(watch);
@@ -70,8 +71,7 @@ pub(super) async fn stream(host: Arc<dyn Host>, id: String) -> Result<Body, Refu
 struct Feed {
     host: Arc<dyn Host>,
     id: String,
-    /// The parts the reader has, with their hashes.
-    sent: BTreeMap<String, u64>,
+    reader: Reader,
     lines: mpsc::Sender<Bytes>,
 }
 
@@ -80,71 +80,64 @@ impl Feed {
     async fn run(&mut self, mut told: mpsc::Receiver<Followed>) -> Option<()> {
         // When to read the thread again, and how long the last read took.
         let (mut due, mut took) = (None::<Instant>, Duration::ZERO);
+        let mut pieces = Pieces::default();
         loop {
-            let wait = due.map_or(SIGN_OF_LIFE, |due| {
-                due.saturating_duration_since(Instant::now())
+            let next = [due, pieces.due()].into_iter().flatten().min();
+            let wait = next.map_or(SIGN_OF_LIFE, |next| {
+                next.saturating_duration_since(Instant::now())
             });
-            let followed = tokio::select! {
-                followed = told.recv() => followed?,
+            tokio::select! {
+                followed = told.recv() => match followed? {
+                    Followed::Changed => {
+                        due.get_or_insert_with(|| Instant::now() + (took * REST).max(REST_MIN));
+                    }
+                    Followed::Ended(seat) => {
+                        self.write(pieces.take()).await?;
+                        self.line(&json!({ "ended": seat })).await?;
+                    }
+                    Followed::Piece(seat, delta) => pieces.add(seat, &delta),
+                },
                 () = self.lines.closed() => return None,
                 () = tokio::time::sleep(wait) => {
-                    match due.take() {
-                        None => self.line(&Value::Null).await?,
-                        Some(_) => {
-                            let began = Instant::now();
-                            self.read().await?;
-                            took = began.elapsed();
-                        }
+                    let is_over = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
+                    if next.is_none() {
+                        self.line(&Value::Null).await?;
                     }
-                    continue;
-                }
-            };
-            match followed {
-                Followed::Changed => {
-                    due.get_or_insert_with(|| Instant::now() + (took * REST).max(REST_MIN));
-                }
-                Followed::Ended(seat) => self.line(&json!({ "ended": seat })).await?,
-                Followed::Piece(seat, delta) => {
-                    if let Some(line) = piece(seat.as_str(), &delta) {
-                        self.line(&line).await?;
+                    if is_over(pieces.due()) {
+                        self.write(pieces.take()).await?;
+                    }
+                    if is_over(due) {
+                        due = None;
+                        let began = Instant::now();
+                        self.send(None).await?;
+                        took = began.elapsed();
                     }
                 }
             }
         }
     }
 
-    /// Reads the thread again and reports what changed. Ends the stream if the thread is gone.
-    async fn read(&mut self) -> Option<()> {
-        let id = self.id.clone();
-        let read = off(&self.host, move |host| host.page(&id)).await;
-        let page = read.ok()?.ok()?;
-        self.send(&page).await
+    /// Reports what changed in the thread, read anew if it is not given. Ends the stream if the thread is gone.
+    async fn send(&mut self, page: Option<Thread>) -> Option<()> {
+        let (id, lines) = (self.id.clone(), self.lines.clone());
+        let mut reader = std::mem::take(&mut self.reader);
+        let work = off(&self.host, move |host| {
+            let page = page.map_or_else(|| host.page(&id), Ok).ok()?;
+            let is_open = reader.update(&page, |batch| {
+                let line = format!("{}\n", shown(&page.id.0, batch));
+                lines.blocking_send(line.into()).is_ok()
+            });
+            is_open.then_some(reader)
+        });
+        self.reader = work.await.ok()??;
+        Some(())
     }
 
-    async fn send(&mut self, page: &kd_page::Thread) -> Option<()> {
-        let mut parts = Vec::new();
-        for part in kd_page::parts(page) {
-            let mut hasher = DefaultHasher::new();
-            part.html.hash(&mut hasher);
-            let hash = hasher.finish();
-            if self.sent.insert(part.id.clone(), hash) != Some(hash) {
-                parts.push(part);
-            }
+    async fn write(&self, text: String) -> Option<()> {
+        match text.is_empty() {
+            true => Some(()),
+            false => self.lines.send(Bytes::from(text)).await.ok(),
         }
-        if parts.is_empty() {
-            return Some(());
-        }
-        let words: Map<String, Value> = parts
-            .iter_mut()
-            .flat_map(|part| part.words.drain(..))
-            .map(|(id, words)| (id, words.into()))
-            .collect();
-        let parts: Vec<Value> = parts
-            .into_iter()
-            .map(|part| json!({ "id": part.id, "html": part.html }))
-            .collect();
-        self.line(&json!({ "thread": page.id, "parts": parts, "words": words }))
-            .await
     }
 
     async fn line(&self, line: &Value) -> Option<()> {
@@ -153,7 +146,63 @@ impl Feed {
             line => line.to_string(),
         };
         text.push('\n');
-        self.lines.send(Bytes::from(text)).await.ok()
+        self.write(text).await
+    }
+}
+
+/// Formats parts of the page as a line.
+fn shown(thread: &str, batch: Batch) -> Value {
+    let (mut parts, mut words) = (Vec::new(), Map::new());
+    for part in batch.parts {
+        parts.push(json!({ "id": part.id, "html": part.html }));
+        words.extend(part.words.into_iter().map(|(id, words)| (id, words.into())));
+    }
+    json!({ "thread": thread, "parts": parts, "words": words, "more": batch.more })
+}
+
+/// Pieces of growing answers that are not written yet: a member's text in between is one.
+#[derive(Default)]
+struct Pieces {
+    waiting: Vec<(SeatName, Value)>,
+    /// When they may be written.
+    due: Option<Instant>,
+    /// When some were written last.
+    written: Option<Instant>,
+}
+
+impl Pieces {
+    fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    fn add(&mut self, seat: SeatName, delta: &Delta) {
+        let Some(line) = piece(seat.as_str(), delta) else {
+            return;
+        };
+        self.due.get_or_insert_with(|| {
+            // The first piece after a pause does not wait.
+            let now = Instant::now();
+            self.written.map_or(now, |at| now.max(at + PIECES_EVERY))
+        });
+        let own = self.waiting.iter_mut().rev().find(|(of, _)| *of == seat);
+        match (own, delta) {
+            (Some((_, last)), Delta::Text { text }) if last["text"].is_string() => {
+                if let Some(Value::String(known)) = last.get_mut("text") {
+                    known.push_str(text);
+                }
+            }
+            (Some((_, last)), _) if *last == line => {}
+            _ => self.waiting.push((seat, line)),
+        }
+    }
+
+    /// Takes them, as lines.
+    fn take(&mut self) -> String {
+        if self.due.take().is_some() {
+            self.written = Some(Instant::now());
+        }
+        let lines = self.waiting.drain(..);
+        lines.map(|(_, line)| format!("{line}\n")).collect()
     }
 }
 
@@ -174,4 +223,67 @@ fn piece(seat: &str, delta: &Delta) -> Option<Value> {
         | Delta::Call { .. }
         | Delta::Finished { .. } => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seat(name: &str) -> SeatName {
+        SeatName::new(name).unwrap()
+    }
+
+    fn text(text: &str) -> Delta {
+        Delta::Text { text: text.into() }
+    }
+
+    #[test]
+    fn text_of_a_member_is_joined_and_stays_in_order_with_its_other_pieces() {
+        let mut pieces = Pieces::default();
+        pieces.add(seat("ann"), &text("a"));
+        pieces.add(seat("bob"), &text("x"));
+        pieces.add(seat("ann"), &text("b\n"));
+        pieces.add(seat("ann"), &Delta::Thinking { text: "?".into() });
+        pieces.add(seat("ann"), &Delta::Thinking { text: "!".into() });
+        pieces.add(seat("ann"), &text("c"));
+        pieces.add(seat("bob"), &text("y"));
+        let lines = pieces.take();
+        let lines: Vec<Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                json!({"seat": "ann", "text": "ab\n"}),
+                json!({"seat": "bob", "text": "xy"}),
+                json!({"seat": "ann", "state": "thinking"}),
+                json!({"seat": "ann", "text": "c"}),
+            ]
+        );
+        assert_eq!(pieces.take(), "");
+    }
+
+    #[test]
+    fn the_first_piece_does_not_wait_and_the_next_ones_do() {
+        let mut pieces = Pieces::default();
+        assert_eq!(pieces.due(), None);
+        pieces.add(seat("ann"), &text("a"));
+        assert!(pieces.due().unwrap() <= Instant::now());
+        pieces.take();
+        let written = pieces.written.unwrap();
+        assert_eq!(pieces.due(), None);
+        pieces.add(seat("ann"), &text("b"));
+        assert!(pieces.due().unwrap() >= written + PIECES_EVERY);
+        // Restarts of an answer are pieces, too.
+        pieces.add(
+            seat("ann"),
+            &Delta::Started {
+                model: None,
+                version: None,
+                session: None,
+            },
+        );
+        assert_eq!(pieces.take(), "{\"seat\":\"ann\",\"text\":\"b\"}\n");
+    }
 }
