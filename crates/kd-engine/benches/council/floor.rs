@@ -4,9 +4,11 @@
 //! each event as typed JSON that borrows.
 
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -32,17 +34,32 @@ struct Choice<'a> {
 
 #[derive(Deserialize)]
 struct Piece<'a> {
-    #[serde(default)]
-    content: Option<&'a str>,
+    #[serde(borrow, default)]
+    content: Option<Cow<'a, str>>,
+}
+
+/// An answer and when its text began.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) text: String,
+    /// From the request to the first piece of text.
+    pub(crate) first: Option<Duration>,
 }
 
 impl Floor {
     pub(crate) fn new(url: &str) -> Self {
+        Self::asking(url, "fake-1", "")
+    }
+
+    /// Asks a model of a server. `headers` are further lines, each with its end.
+    pub(crate) fn asking(url: &str, model: &str, headers: &str) -> Self {
         let address = url.trim_start_matches("http://").to_owned();
-        let body = r#"{"model":"fake-1","messages":[{"role":"user","content":"Which way?"}],"stream":true}"#;
+        let body = format!(
+            r#"{{"model":"{model}","messages":[{{"role":"user","content":"Which way?"}}],"stream":true}}"#
+        );
         let request = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n\r\n{body}",
+             {headers}content-length: {}\r\n\r\n{body}",
             body.len()
         );
         Self {
@@ -56,19 +73,29 @@ impl Floor {
     pub(crate) async fn question(&self, calls: usize) -> io::Result<usize> {
         let answers = (0..calls).map(|_| self.call());
         let answers = futures::future::try_join_all(answers).await?;
-        Ok(answers.iter().map(String::len).sum())
+        Ok(answers.iter().map(|heard| heard.text.len()).sum())
     }
 
-    async fn call(&self) -> io::Result<String> {
-        let kept = self.idle.borrow_mut().pop();
-        let mut socket = match kept {
-            Some(socket) => socket,
-            None => {
-                let socket = TcpStream::connect(&self.address).await?;
-                socket.set_nodelay(true)?;
-                socket
+    /// Makes one call, on a connection that is kept. A connection that the server has closed is replaced, as HTTP
+    /// clients do.
+    pub(crate) async fn call(&self) -> io::Result<Heard> {
+        let began = Instant::now();
+        loop {
+            let kept = self.idle.borrow_mut().pop();
+            let socket = match kept {
+                Some(socket) => socket,
+                None => TcpStream::connect(&self.address).await?,
+            };
+            socket.set_nodelay(true)?;
+            match self.call_on(socket, began).await {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
+                heard => return heard,
             }
-        };
+        }
+    }
+
+    async fn call_on(&self, mut socket: TcpStream, began: Instant) -> io::Result<Heard> {
+        let mut first = None;
         socket.write_all(self.request.as_bytes()).await?;
         let (mut bytes, mut answer) = (Vec::with_capacity(16 << 10), String::new());
         let mut at = loop {
@@ -96,10 +123,16 @@ impl Floor {
                 break;
             }
             hear(&bytes[start..start + length], &mut answer)?;
+            if first.is_none() && !answer.is_empty() {
+                first = Some(began.elapsed());
+            }
             at = start + length + 2;
         }
         self.idle.borrow_mut().push(socket);
-        Ok(answer)
+        Ok(Heard {
+            text: answer,
+            first,
+        })
     }
 }
 
@@ -131,7 +164,7 @@ fn hear(events: &[u8], answer: &mut String) -> io::Result<()> {
         }
         let chunk: Chunk<'_> = serde_json::from_slice(data)?;
         for choice in chunk.choices {
-            answer.push_str(choice.delta.content.unwrap_or_default());
+            answer.push_str(&choice.delta.content.unwrap_or_default());
         }
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! Measures what a council costs above its baseline: CPU time, wall time beyond the server's pace, memory, and the
 //! effect of one failing request in ten.
 //!
-//! `cargo bench -p kd-engine --bench council [-- cpu | wall | load | faults]`
+//! `cargo bench -p kd-engine --bench council [-- cpu | wall | load | faults]`, and with `KD=target/release/kd` also
+//! `-- serve`: the same load through one `kd serve`, and `-- first`: what that adds to the first token.
 //!
 //! Each part (`part`) and the fake server (`serve`) run as a new process of this program, so that each figure measures
 //! one process doing one thing. `ours` and `floor` alternate; medians of the rounds are printed. `ours` is engine,
@@ -17,6 +18,7 @@
 mod floor;
 mod house;
 mod part;
+mod served;
 mod server;
 
 use part::{Figures, Part, Who};
@@ -38,10 +40,18 @@ pub(crate) enum Kind {
     Paced,
     /// Like `Burst100`, but one request in ten fails.
     Faulty,
+    /// The first token after 20 ms, then one every 2 ms, 10 in total.
+    Soon,
 }
 
 impl Kind {
-    const ALL: [Kind; 4] = [Kind::Burst100, Kind::Burst200, Kind::Paced, Kind::Faulty];
+    const ALL: [Kind; 5] = [
+        Kind::Burst100,
+        Kind::Burst200,
+        Kind::Paced,
+        Kind::Faulty,
+        Kind::Soon,
+    ];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -49,6 +59,7 @@ impl Kind {
             Kind::Burst200 => "burst200",
             Kind::Paced => "paced",
             Kind::Faulty => "faulty",
+            Kind::Soon => "soon",
         }
     }
 
@@ -69,6 +80,7 @@ fn main() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
         ["serve", kind] => server::serve(Kind::parse(kind)),
+        ["relay", address] => server::relay(address),
         ["part", ref rest @ ..] => part::run(rest),
         _ => {
             let wanted = |name: &str| args.is_empty() || args.contains(&name);
@@ -83,6 +95,20 @@ fn main() {
             }
             if wanted("faults") {
                 faults();
+            }
+            match std::env::var_os("KD") {
+                Some(kd) => {
+                    if wanted("serve") {
+                        served::load(kd.as_ref());
+                    }
+                    if wanted("first") {
+                        served::first_token(kd.as_ref());
+                    }
+                }
+                None if args.contains(&"serve") || args.contains(&"first") => {
+                    panic!("KD is the path of the program");
+                }
+                None => {}
             }
         }
     }

@@ -4,6 +4,7 @@
 
 use crate::floor::Floor;
 use crate::house::House;
+use crate::served;
 use futures::stream::{self, StreamExt};
 use kd_core::event::Outcome;
 use std::process::{Command, Stdio};
@@ -14,6 +15,18 @@ use std::time::{Duration, Instant};
 pub(crate) enum Who {
     Ours,
     Floor,
+    /// A client of `kd serve`, whose address is given: the figures are the client's.
+    Client,
+}
+
+impl Who {
+    fn word(self) -> &'static str {
+        match self {
+            Who::Ours => "ours",
+            Who::Floor => "floor",
+            Who::Client => "client",
+        }
+    }
 }
 
 /// The size of one run: members of a council, questions at once, and questions in all.
@@ -56,7 +69,7 @@ impl Figures {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
@@ -65,7 +78,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 pub(crate) fn spawn(who: Who, part: Part, url: &str) -> Figures {
     let numbers = [part.members, part.at_once, part.questions].map(|n| n.to_string());
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["part", if who == Who::Ours { "ours" } else { "floor" }, url])
+        .args(["part", who.word(), url])
         .args(numbers)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
@@ -85,10 +98,10 @@ pub(crate) fn spawn(who: Who, part: Part, url: &str) -> Figures {
     }
 }
 
-/// `part ours|floor URL MEMBERS AT_ONCE QUESTIONS`
+/// `part ours|floor|client URL MEMBERS AT_ONCE QUESTIONS`
 pub(crate) fn run(args: &[&str]) {
     let [who, url, members, at_once, questions] = args else {
-        panic!("part ours|floor URL MEMBERS AT_ONCE QUESTIONS");
+        panic!("part ours|floor|client URL MEMBERS AT_ONCE QUESTIONS");
     };
     let part = Part {
         members: members.parse().unwrap(),
@@ -97,7 +110,9 @@ pub(crate) fn run(args: &[&str]) {
     };
     let figures = match *who {
         "ours" => ours(url, part),
-        _ => floor(url, part),
+        // One call is one question, of which the server makes calls to all members.
+        "client" => floor(&served::client(url), 1, part),
+        _ => floor(&Floor::new(url), part.members, part),
     };
     println!(
         "{} {} {} {} {} {}",
@@ -134,16 +149,15 @@ fn ours(url: &str, part: Part) -> Figures {
     runtime.block_on(async { tokio::spawn(all).await.unwrap() })
 }
 
-fn floor(url: &str, part: Part) -> Figures {
+fn floor(floor: &Floor, calls: usize, part: Part) -> Figures {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    let floor = Floor::new(url);
     runtime.block_on(measure(part, || {
         let floor = floor.clone();
         async move {
-            let text = floor.question(part.members).await.unwrap();
+            let text = floor.question(calls).await.unwrap();
             assert!(text > part.members * 100, "the answers are there");
             Ended::Whole
         }
@@ -157,7 +171,7 @@ enum Ended {
 }
 
 async fn measure<F: Future<Output = Ended>>(part: Part, ask: impl Fn() -> F) -> Figures {
-    // PersistentAgent-up round, not counted: connections, first memory pages, lazy statics.
+    // Warm-up round, not counted: connections, first memory pages, lazy statics.
     drop(burst(part, part.at_once, &ask).await);
     let (began, before) = (Instant::now(), cpu());
     let ended = burst(part, part.questions, &ask).await;
@@ -167,7 +181,7 @@ async fn measure<F: Future<Output = Ended>>(part: Part, ask: impl Fn() -> F) -> 
         cpu_ms: cpu.as_secs_f64() * 1e3 / part.questions as f64,
         wall_ms: median(ended.iter().map(|(_, t)| t.as_secs_f64() * 1e3).collect()),
         per_second: part.questions as f64 / wall.as_secs_f64(),
-        peak_mb: peak_mb().unwrap_or(0.0),
+        peak_mb: peak_mb("self").unwrap_or(0.0),
         whole: count(|e| matches!(e, Ended::Whole)),
         lost: count(|e| matches!(e, Ended::Lost)),
     }
@@ -197,8 +211,9 @@ fn cpu() -> Duration {
     )
 }
 
-fn peak_mb() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+/// Peak resident memory of a process, in megabytes.
+pub(crate) fn peak_mb(process: &str) -> Option<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
     let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib / 1024.0)

@@ -5,7 +5,8 @@ use kd_fake::{Fake, Reply, Script, Step, Wire};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
 
 /// Distinct replies of the failing kind; later requests repeat the sequence from the last one on.
 const FAULTY_REPLIES: usize = 4000;
@@ -19,8 +20,17 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(kind: Kind) -> Self {
+        Self::of(&["serve", kind.word()])
+    }
+
+    /// Starts a process that passes bytes on to an address: what one more hop costs.
+    pub(crate) fn relaying(url: &str) -> Self {
+        Self::of(&["relay", url.trim_start_matches("http://")])
+    }
+
+    fn of(args: &[&str]) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["serve", kind.word()])
+            .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -60,6 +70,26 @@ pub(crate) fn serve(kind: Kind) {
     });
 }
 
+/// `relay ADDRESS`: prints an address of its own, and passes bytes on until stdin ends.
+pub(crate) fn relay(to: &str) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        println!("http://{}", listener.local_addr().unwrap());
+        let to = to.to_owned();
+        tokio::spawn(async move {
+            loop {
+                let (mut from, _) = listener.accept().await.unwrap();
+                let mut to = TcpStream::connect(&to).await.unwrap();
+                from.set_nodelay(true).unwrap();
+                to.set_nodelay(true).unwrap();
+                tokio::spawn(async move { copy_bidirectional(&mut from, &mut to).await });
+            }
+        });
+        let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
+    });
+}
+
 fn script(kind: Kind) -> Script {
     let wire = Wire::OpenAi;
     let good = Reply::burst(wire, 100);
@@ -69,6 +99,10 @@ fn script(kind: Kind) -> Script {
         Kind::Paced => Script::always(
             wire,
             Reply::steady(100, Duration::from_millis(200), Duration::from_millis(5)),
+        ),
+        Kind::Soon => Script::always(
+            wire,
+            Reply::steady(10, Duration::from_millis(20), Duration::from_millis(2)),
         ),
         Kind::Faulty => Script::then(wire, faulty(&good)),
     }
