@@ -8,6 +8,7 @@ use crate::beneath::Folder;
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::staged::{self, Staged};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often the threads of a batch are removed, and the pause before the next try: a question that was interrupted may still be
@@ -18,7 +19,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A worker's own folder. Removed on drop.
 #[derive(Debug)]
 pub struct Passing {
-    staged: Staged,
+    name: String,
+    staged: Mutex<Staged>,
 }
 
 impl Passing {
@@ -30,14 +32,28 @@ impl Passing {
         layout.protect();
         let batches = Folder::make(&layout.batches_folder())?;
         staged::sweep(&batches)?;
+        let staged = Staged::new_in(&batches)?;
         Ok(Self {
-            staged: Staged::new_in(&batches)?,
+            name: staged.name().to_owned(),
+            staged: Mutex::new(staged),
         })
+    }
+
+    fn staged(&self) -> MutexGuard<'_, Staged> {
+        self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns its name in the folder of batches, for [`Layout::passing`].
     pub fn name(&self) -> &str {
-        self.staged.name()
+        &self.name
+    }
+
+    /// Creates and locks it again if another program has removed it, for example `git clean`.
+    ///
+    /// # Errors
+    /// It cannot be looked at or created.
+    pub fn hold(&self) -> Result<(), Error> {
+        self.staged().hold()
     }
 
     /// Removes what is there of a batch. It blocks: up to a second if a thread is still being written.
@@ -46,12 +62,12 @@ impl Passing {
     /// It cannot be removed.
     pub fn remove(&self, batch: &str) -> Result<(), Error> {
         for _ in 1..TRIES {
-            if self.staged.folder().remove_all(batch).is_ok() {
+            if self.staged().folder().remove_all(batch).is_ok() {
                 return Ok(());
             }
             std::thread::sleep(PAUSE);
         }
-        self.staged.folder().remove_all(batch)
+        self.staged().folder().remove_all(batch)
     }
 }
 
@@ -115,6 +131,20 @@ mod tests {
         assert!(name.exists() && of_one.exists());
         drop(one);
         assert!(!of_one.exists());
+        // One that lost its folder to another program holds it again.
+        let lost = Passing::new(&layout).unwrap();
+        for is_made_again in [false, true] {
+            fs::remove_dir_all(folder(&lost)).unwrap();
+            if is_made_again {
+                Thread::create(&here.passing(lost.name()), &[]).unwrap();
+            }
+            lost.hold().unwrap();
+            sweep(&layout).unwrap();
+            assert!(folder(&lost).exists(), "{is_made_again}");
+        }
+        let of_lost = folder(&lost);
+        drop(lost);
+        assert!(!of_lost.exists());
         let left = layout
             .batches_folder()
             .join(".kd-new-0000000000000001.jsonl");

@@ -67,6 +67,21 @@ impl Staged {
         &self.name
     }
 
+    /// Creates and locks the folder again if another program has removed it: without a lock, other processes would remove what is
+    /// written there later.
+    pub(crate) fn hold(&mut self) -> Result<(), Error> {
+        if is_at(&self.threads, &self.name, &self.folder)? {
+            return Ok(());
+        }
+        self.threads.create_folder(&self.name)?;
+        if let Some(folder) = self.threads.folder(&self.name)? {
+            // If it is swept at this moment, the next call creates it again.
+            let _ = folder.as_file().try_lock();
+            self.folder = folder;
+        }
+        Ok(())
+    }
+
     /// Gives the thread its id and makes it visible.
     pub(crate) fn finish(mut self, meta: impl Fn(&ThreadId) -> Meta) -> Result<Thread, Error> {
         for attempt in 0..TRIES_MAX {

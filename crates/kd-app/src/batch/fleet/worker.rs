@@ -247,6 +247,10 @@ impl Worker {
             let name = format!("{}-{number}", self.request.name);
             let _ = self.tell.send(News::Lost(name));
         }
+        if let Some(passing) = self.passing.clone() {
+            // If it cannot be created, no answer can be written: its question is given back.
+            let _ = blocking(move || Ok(passing.hold()?)).await;
+        }
         Ok(())
     }
 
