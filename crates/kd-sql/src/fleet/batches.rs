@@ -229,21 +229,20 @@ pub(super) fn ids_of_key(tx: &mut Tx<'_>, key: &str) -> Result<Vec<String>, Flee
 /// Returns the ids of the batches that have jobs for a worker, in the order in which it serves them. It looks at one waiting job of each
 /// batch that has some: batches that are over cost nothing, however many there are.
 pub(super) fn ready(tx: &mut Tx<'_>, worker: i64) -> Result<Vec<String>, FleetError> {
-    let mut ready = texts(tx.rows(
+    texts(tx.rows(
         concat!(
             "WITH RECURSIVE waiting (batch) AS ((SELECT batch FROM kd_jobs WHERE state = 0 ORDER BY batch LIMIT 1)
              UNION ALL SELECT (SELECT j.batch FROM kd_jobs j WHERE j.state = 0 AND j.batch > w.batch ORDER BY j.batch LIMIT 1)
              FROM waiting w WHERE w.batch IS NOT NULL)
-             SELECT b.id FROM waiting w JOIN kd_batches b ON b.id = w.batch WHERE NOT b.cancelled AND NOT b.limited
-             AND EXISTS (SELECT 1 FROM kd_jobs j WHERE j.batch = b.id AND j.state = 0 AND j.due <= ",
+             SELECT b.id FROM waiting w JOIN kd_batches b ON b.id = w.batch WHERE NOT b.cancelled AND NOT b.limited AND ",
+            super::named!("b.id"),
+            " AND EXISTS (SELECT 1 FROM kd_jobs j WHERE j.batch = b.id AND j.state = 0 AND j.due <= ",
             super::now!(),
             ") AND NOT EXISTS (SELECT 1 FROM kd_refusals r WHERE r.batch = b.id AND r.worker = $1)
              ORDER BY b.priority DESC, b.created, b.id LIMIT 100"
         ),
         &[&worker],
-    )?)?;
-    ready.retain(|id| is_id(id));
-    Ok(ready)
+    )?)
 }
 
 fn texts(rows: Vec<Row>) -> Result<Vec<String>, FleetError> {

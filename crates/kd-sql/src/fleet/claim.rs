@@ -276,7 +276,9 @@ macro_rules! due {
 const FIRST: &str = taking!(
     with concat!(
         "about AS MATERIALIZED (SELECT b.cancelled, b.limited, b.every, b.method, $8 AND EXISTS (SELECT 1 FROM kd_batches h
-         WHERE h.priority > b.priority AND NOT h.cancelled AND NOT h.limited AND (h.every IS NULL OR h.next_start <= 1000 * ",
+         WHERE h.priority > b.priority AND ",
+        super::named!("h.id"),
+        " AND NOT h.cancelled AND NOT h.limited AND (h.every IS NULL OR h.next_start <= 1000 * ",
         now!(),
         ") AND NOT EXISTS (SELECT 1 FROM kd_refusals r WHERE r.batch = h.id AND r.worker = $1)
          AND EXISTS (SELECT 1 FROM kd_jobs j WHERE j.batch = h.id AND j.state = 0 AND j.due <= ",

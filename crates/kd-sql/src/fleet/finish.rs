@@ -283,7 +283,7 @@ fn put_back(
     let held = tx.run(
         concat!(
             "UPDATE kd_jobs j SET worker = NULL, token = 0, attempts = greatest(j.attempts, $6) - $6,
-             due = CASE WHEN $5::bigint = 0 THEN 0 ELSE ",
+             due = CASE WHEN $6 = 1 AND j.due = 1 THEN 1 WHEN $5::bigint = 0 THEN 0 ELSE ",
             now!(),
             " + $5 END, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
              FROM kd_batches b WHERE b.id = j.batch AND j.batch = $1 AND j.place = $2 AND j.worker = $3

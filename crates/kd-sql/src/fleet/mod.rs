@@ -66,6 +66,14 @@ macro_rules! sum {
 }
 use sum;
 
+/// Whether a column has the id of a batch, see [`batches::is_id`]: no worker can serve other rows.
+macro_rules! named {
+    ($column:literal) => {
+        concat!($column, " ~ '^batch-[0-9A-Za-z]{1,64}$'")
+    };
+}
+use named;
+
 /// The sums of calls, tokens and money, in this order: SQL expressions.
 macro_rules! sums {
     () => {

@@ -1,7 +1,7 @@
 //! Workers and the server killed at any moment, by seeds; every result compared with an undisturbed run.
 
 use crate::postgres_server::start;
-use crate::support::{ID, Site, answer, asked, finish, new, places, sending};
+use crate::support::{ID, Site, answer, asked, back, finish, new, places, sending};
 use jiff::Timestamp;
 use kd_core::ledger::Ledger;
 use kd_core::spending::Spent;
@@ -195,6 +195,39 @@ fn a_worker_that_gives_another_batch_back_still_asks_alone() {
     assert_eq!(of(&mut fleet, "batch-3"), 0, "it asks this alone");
     fleet.release(ID).unwrap();
     assert_eq!(of(&mut fleet, "batch-3"), 1);
+}
+
+/// A service that is down says nothing about the question: it is still asked alone.
+#[test]
+fn a_question_that_comes_back_unasked_is_still_asked_alone() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?", "Two?"]);
+    site.sql("UPDATE kd_jobs SET due = 1, attempts = 2");
+    for pause in [Duration::ZERO, Duration::from_secs(3600)] {
+        assert_eq!(places(&mut fleet, 9), [1], "{pause:?}");
+        back(&mut fleet, 1, pause, false);
+    }
+    assert_eq!(places(&mut fleet, 9), [1]);
+    // One that was asked and has failed has not killed its worker.
+    back(&mut fleet, 1, Duration::ZERO, true);
+    assert_eq!(places(&mut fleet, 9), [1]);
+    assert!(finish(&mut fleet, 1, &answer("1"), true));
+    assert_eq!(places(&mut fleet, 9), [2]);
+}
+
+/// Rows of another program that no worker can serve stop no batch.
+#[test]
+fn a_batch_without_a_valid_id_stops_no_other() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?"]);
+    site.sql(
+        "INSERT INTO kd_batches SELECT '!' || n, key || n, method, asks, parts, source, output, command, fresh, 100, attempts, pause,
+             every, next_start, max_calls, max_tokens, max_pico_usd, created - 1, cancelled, limited
+             FROM kd_batches, generate_series(1, 150) n WHERE id = 'batch-1';
+         INSERT INTO kd_jobs (batch, place, state) SELECT '!' || n, 1, 0 FROM generate_series(1, 150) n",
+    );
+    assert_eq!(fleet.ready().unwrap(), ["batch-1"]);
+    assert_eq!(places(&mut fleet, 9), [1]);
 }
 
 /// Once as many transactions as asked have failed, the disk has space again.
