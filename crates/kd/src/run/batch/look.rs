@@ -51,7 +51,9 @@ pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
         };
         let text = face::status(&batch, &dead, now, here.columns(), here.out_styles());
         out.write_all(text.as_bytes())?;
-        if let Some(Workers { all, refusals }) = &workers {
+        if let Some(Workers { all, refusals }) = &workers
+            && !batch.counts.is_over()
+        {
             let text = fleet::workers(all, refusals, here.columns());
             out.write_all(text.as_bytes())?;
         }
