@@ -427,7 +427,7 @@ impl Streamed {
     /// Returns the unsent rest of the answer and the ending.
     fn end(&mut self, answer: &Answer) -> String {
         let content = answer.content();
-        let rest = match content.strip_prefix(&self.sent).filter(|_| !self.void) {
+        let rest = match unsent(&content, &self.sent).filter(|_| !self.void) {
             Some(rest) => rest.to_owned(),
             // An attempt broke off after it had begun: the final answer follows.
             None => format!("\n\n*(interrupted; the answer:)*\n\n{content}"),
@@ -442,6 +442,14 @@ impl Streamed {
         }
         out + &self.wire.end(&self.call, answer, &self.sent)
     }
+}
+
+/// Returns what follows the sent text in the answer; `None` if the answer is another text. Its spaces at both ends are removed, those
+/// of the sent text are not.
+fn unsent<'a>(answer: &'a str, sent: &str) -> Option<&'a str> {
+    let (answer, sent) = (answer.trim_start(), sent.trim_start());
+    let rest = answer.strip_prefix(sent);
+    rest.or_else(|| answer.strip_prefix(sent.trim_end()))
 }
 
 /// Formats a named server-sent event.
@@ -479,6 +487,22 @@ fn now() -> u64 {
 mod tests {
     use super::*;
     use kd_core::config::{ModelConfig, ServeConfig};
+
+    #[test]
+    fn spaces_at_the_ends_of_streamed_text_do_not_repeat_the_answer() {
+        for (answer, sent, rest) in [
+            ("Go.", "Go", Some(".")),
+            ("Go.", " Go.", Some("")),
+            ("Go.", "\n Go.\n\n", Some("")),
+            ("Go.\n\nNow.", "Go.\n", Some("\nNow.")),
+            ("Go.\n\nNow.", " Go. ", Some("\n\nNow.")),
+            ("Go.", "", Some("Go.")),
+            ("Go.", " ", Some("Go.")),
+            ("Go.", "Stay.", None),
+        ] {
+            assert_eq!(unsent(answer, sent), rest, "{answer:?} after {sent:?}");
+        }
+    }
 
     #[test]
     fn a_model_names_a_council_and_its_members() {
