@@ -162,7 +162,10 @@ fn screen(said: &Said) -> String {
 
 #[test]
 fn the_screen_in_the_docs_is_what_a_review_shows() {
-    let said = home().run(&["review"]);
+    let home = home();
+    // Without it, git could commit the threads, and a notice says so.
+    std::fs::write(home.work().join(".kd/.gitignore"), "*\n").expect("written");
+    let said = home.run(&["review"]);
     ok(&said);
     let docs = include_str!("../../../../docs/review.md");
     let (_, shown) = docs.split_once("$ kd review\n").expect("a screen");
