@@ -205,14 +205,19 @@ impl Fleet {
         if !alive && let Some((worker, _)) = self.worker.clone() {
             self.register(&worker)?;
         }
-        self.reconcile()
+        // Also without a broken connection: another program may have changed our claims, and nobody else would end them.
+        self.forget_unknown()
     }
 
     /// Puts back jobs that a broken connection claimed without our knowledge.
     pub(super) fn reconcile(&mut self) -> Result<(), FleetError> {
-        if !self.link.was_lost() {
-            return Ok(());
+        match self.link.was_lost() {
+            true => self.forget_unknown(),
+            false => Ok(()),
         }
+    }
+
+    fn forget_unknown(&mut self) -> Result<(), FleetError> {
         let id = self.id();
         let known: Vec<i64> = self.held.keys().copied().collect();
         self.link.tx(|tx| workers::forget_unknown(tx, id, &known))

@@ -230,6 +230,21 @@ fn a_batch_without_a_valid_id_stops_no_other() {
     assert_eq!(places(&mut fleet, 9), [1]);
 }
 
+/// A claim that another program changed is given back with the next beat: its worker would never end it.
+#[test]
+fn a_claim_that_its_worker_does_not_know_is_given_back() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?"]);
+    assert_eq!(places(&mut fleet, 9), [1]);
+    fleet.beat().unwrap();
+    assert_eq!(places(&mut fleet, 9), [] as [u64; 0], "it is still asked");
+    site.sql("UPDATE kd_jobs SET token = token + 1000");
+    fleet.beat().unwrap();
+    assert!(!finish(&mut fleet, 1, &answer("late"), true));
+    assert_eq!(places(&mut fleet, 9), [1]);
+    assert!(finish(&mut fleet, 1, &answer("1"), true));
+}
+
 /// Once as many transactions as asked have failed, the disk has space again.
 #[test]
 fn a_full_disk_of_the_server_is_waited_for() {
