@@ -234,7 +234,7 @@ fn killed_while_they_speak_and_resumed_nothing_is_lost() {
     let mut chat = Chat::open(&home, &["chat"], &[]);
     chat.waits_for(&[
         "kd chat · council-",
-        "● claude ■ codex ▲ moss",
+        "● claude ■ codex ★ moss",
         "broadcast",
         "Ctrl+J: newline",
     ]);
@@ -393,7 +393,7 @@ fn what_another_kd_asks_is_seen_as_it_comes_and_its_member_is_not_asked_twice() 
         .stderr(Stdio::null())
         .spawn()
         .expect("it runs");
-    chat.waits_for(&["@ann why?", "● ann (streaming", "another program asked"]);
+    chat.waits_for(&["@ann why?", "■ ann (streaming", "another program asked"]);
     chat.types("And you all?\r");
     chat.waits_for(&["(queued"]);
     assert!(other.wait().expect("it ends").success());
@@ -425,7 +425,7 @@ fn without_a_current_thread_there_is_a_choice() {
         shown.contains("Which colour") && !shown.contains("Which database?")
     });
     chat.types("\r");
-    chat.waits_for(&["♔ king", "Which colour for the shed?", "● ann"]);
+    chat.waits_for(&["♔ king", "Which colour for the shed?", "■ ann"]);
     chat.types("/quit\r");
     chat.ends_with(0);
 }
