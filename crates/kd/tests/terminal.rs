@@ -78,7 +78,7 @@ fn three_stream_a_resize_and_ctrl_c_leave_the_terminal_as_it_was() {
     let shown = screen.wait_for(&[
         "● ada",
         "■ bob",
-        "▲ cyd",
+        "◆ cyd",
         "words of ada▍",
         "words of bob▍",
         "words of cyd▍",
@@ -89,7 +89,7 @@ fn three_stream_a_resize_and_ctrl_c_leave_the_terminal_as_it_was() {
 
     pty.master.resize(size(40, 12)).expect("resized");
     screen.parser.screen_mut().set_size(12, 40);
-    let shown = screen.wait_for(&["● ada", "■ bob", "▲ cyd", "words of cyd▍"]);
+    let shown = screen.wait_for(&["● ada", "■ bob", "◆ cyd", "words of cyd▍"]);
     assert_eq!(shown.matches("● ada").count(), 1, "{shown}");
 
     let mut keys = pty.master.take_writer().expect("a keyboard");
