@@ -129,6 +129,12 @@ impl From<postgres::Error> for FleetError {
 fn is_full(error: &postgres::Error) -> bool {
     const FULL: [&SqlState; 2] = [&SqlState::DISK_FULL, &SqlState::OUT_OF_MEMORY];
     error.code().is_some_and(|code| FULL.contains(&code))
+        || error.as_db_error().is_some_and(is_cache)
+}
+
+/// Returns whether the server could not write a cache file when a session began: it reports a full disk as an internal error there.
+fn is_cache(db: &postgres::error::DbError) -> bool {
+    db.code() == &SqlState::INTERNAL_ERROR && db.message() == "could not write init file"
 }
 
 /// Returns whether a row holds what `kd` never writes: nothing, or a number that is too large to count with.
