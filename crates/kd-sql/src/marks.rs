@@ -5,7 +5,7 @@
 mod forget;
 mod sums;
 
-use self::sums::{add_up, index};
+use self::sums::{add_up, index, sum_up};
 use crate::brief;
 use kd_core::formats::{self, Format, MARK, MARKS};
 use kd_eval::marks::{Evidence, Mark, Published, RECENT, Sum, Sums};
@@ -14,7 +14,10 @@ use kd_store::private;
 use kd_store::user_dirs::{UserDirs, make_private};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::types::ValueRef;
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
+};
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -72,6 +75,15 @@ pub struct Imported {
     pub kept: u64,
 }
 
+/// The marks that can be read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Readable {
+    /// The newest mark of each verdict, in the order of marking.
+    pub marks: Vec<Mark>,
+    /// The numbers of the rows that cannot be read, each with the reason.
+    pub unreadable: Vec<(i64, String)>,
+}
+
 /// The user's marks.
 pub struct Marks {
     path: PathBuf,
@@ -94,6 +106,28 @@ pub fn read(dirs: &UserDirs) -> Result<Vec<Mark>, Error> {
     match private::open(&path(dirs)?, OFlags::RDONLY)? {
         Some(_) => Marks::open(dirs)?.all(),
         None => Ok(Vec::new()),
+    }
+}
+
+/// Reads the marks that can be read; empty if nothing was ever marked.
+///
+/// # Errors
+/// Those of [`Marks::open`].
+pub fn read_readable(dirs: &UserDirs) -> Result<Readable, Error> {
+    match private::open(&path(dirs)?, OFlags::RDONLY)? {
+        Some(_) => Marks::open(dirs)?.all_readable(),
+        None => Ok(Readable::default()),
+    }
+}
+
+/// Counts the verdicts with a mark, readable or not; 0 if nothing was ever marked.
+///
+/// # Errors
+/// Those of [`Marks::open`].
+pub fn count(dirs: &UserDirs) -> Result<u64, Error> {
+    match private::open(&path(dirs)?, OFlags::RDONLY)? {
+        Some(_) => Marks::open(dirs)?.count(),
+        None => Ok(0),
     }
 }
 
@@ -169,10 +203,7 @@ impl Marks {
             if found == FILE_VERSION {
                 return Ok(found);
             }
-            let tx = rusqlite::Transaction::new_unchecked(
-                &db,
-                rusqlite::TransactionBehavior::Immediate,
-            )?;
+            let tx = Transaction::new_unchecked(&db, TransactionBehavior::Immediate)?;
             let version = version(&tx)?;
             if version == 0 {
                 tx.execute_batch(SCHEMA)?;
@@ -218,6 +249,45 @@ impl Marks {
         };
         let texts = texts().map_err(|source| refused(&self.path, source))?;
         texts.iter().map(|text| self.parse(text)).collect()
+    }
+
+    /// Returns the newest mark of each verdict that can be read, in the order of marking, and of each other one where it is
+    /// and why it cannot be read.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a mark in it has a newer version.
+    pub fn all_readable(&self) -> Result<Readable, Error> {
+        let failed = |source| refused(&self.path, source);
+        let query = "SELECT id, mark FROM marks WHERE current = 1 ORDER BY id";
+        let mut found = self.db.prepare(query).map_err(failed)?;
+        let mut rows = found.query([]).map_err(failed)?;
+        let mut all = Readable::default();
+        while let Some(row) = rows.next().map_err(failed)? {
+            let id: i64 = row.get(0).map_err(failed)?;
+            // Where there should be text there may be anything.
+            let read = match row.get::<_, String>(1) {
+                Ok(text) => self.parse(&text),
+                Err(source) => Err(failed(source)),
+            };
+            match read {
+                Ok(mark) => all.marks.push(mark),
+                Err(newer @ Error::Newer { .. }) => return Err(newer),
+                Err(Error::Json { source, .. }) => all.unreadable.push((id, source.to_string())),
+                Err(_) => all.unreadable.push((id, "it is not text".to_owned())),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns the number of verdicts with a mark, readable or not.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn count(&self) -> Result<u64, Error> {
+        let query = "SELECT count(*) FROM marks WHERE current = 1";
+        let count = self.db.query_row(query, [], |row| row.get::<_, i64>(0));
+        let count = count.map_err(|source| refused(&self.path, source))?;
+        Ok(count.max(0) as u64)
     }
 
     /// Returns the sums of all marks, and the newest marks of a kind of question.
@@ -318,7 +388,7 @@ impl Marks {
         read().map_err(|source| refused(&self.path, source))
     }
 
-    /// Adds a mark. Returns the previous mark of the same verdict.
+    /// Adds a mark. Returns the previous mark of the same verdict, if it can be read.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -327,19 +397,17 @@ impl Marks {
         Ok(old.into_iter().next().flatten())
     }
 
-    /// Adds all of these marks or none. Returns the previous mark of each verdict.
+    /// Adds all of these marks or none. Returns the previous mark of each verdict, if it can be read.
     ///
     /// # Errors
     /// Those of [`Marks::add`].
     pub fn add_all(&mut self, marks: &[Mark]) -> Result<Vec<Option<Mark>>, Error> {
         let path = self.path.clone();
         let failed = |source| refused(&path, source);
-        let tx = self.db.transaction().map_err(failed)?;
+        let tx = writing(&mut self.db).map_err(failed)?;
         let old = put_all(&tx, &path, marks)?;
         tx.commit().map_err(failed)?;
-        old.into_iter()
-            .map(|text| text.map(|text| self.parse(&text)).transpose())
-            .collect()
+        Ok(old)
     }
 
     /// Adds imported marks, all or none. A mark of the same verdict is replaced only by a newer one. Returns how many were
@@ -364,10 +432,7 @@ impl Marks {
                 }
             }
         }
-        let tx = self
-            .db
-            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
-            .map_err(|source| refused(&self.path, source))?;
+        let tx = writing(&mut self.db).map_err(|source| refused(&self.path, source))?;
         let mut old = BTreeMap::new();
         {
             let query = "SELECT project, thread, message, marked_us FROM marks WHERE current = 1";
@@ -427,12 +492,13 @@ impl Marks {
     }
 }
 
-/// Adds marks in a transaction. Returns the text of the previous mark of each verdict.
-fn put_all(
-    tx: &rusqlite::Transaction<'_>,
-    path: &Path,
-    marks: &[Mark],
-) -> Result<Vec<Option<String>>, Error> {
+/// Begins to write, after waiting for other writers: SQLite does not wait for them once a transaction has read.
+fn writing(db: &mut Connection) -> Result<Transaction<'_>, rusqlite::Error> {
+    db.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+/// Adds marks in a transaction. Returns the previous mark of each verdict, if it can be read.
+fn put_all(tx: &Transaction<'_>, path: &Path, marks: &[Mark]) -> Result<Vec<Option<Mark>>, Error> {
     let failed = |source| refused(path, source);
     let texts: Vec<String> = marks
         .iter()
@@ -442,12 +508,12 @@ fn put_all(
             path: path.to_owned(),
             source,
         })?;
-    let put = |mark: &Mark, text: &str| -> Result<Option<String>, rusqlite::Error> {
+    let put = |mark: &Mark, text: &str| -> Result<Option<Mark>, rusqlite::Error> {
         let of = params![mark.project, mark.thread, mark.message];
         let here = "project = ?1 AND thread = ?2 AND message = ?3 AND current = 1";
         let old = tx
             .query_row(&format!("SELECT mark FROM marks WHERE {here}"), of, |row| {
-                row.get(0)
+                Ok(known(row.get_ref(0)?))
             })
             .optional()?;
         tx.execute(&format!("UPDATE marks SET current = 0 WHERE {here}"), of)?;
@@ -465,8 +531,14 @@ fn put_all(
                 brief::write(mark)
             ],
         )?;
-        if let Some(old) = old.as_deref().and_then(known) {
-            add_up(tx, &Sums::of([&old]), -1)?;
+        if let Some(None) = old {
+            // What it added to the sums is unknown.
+            sum_up(tx)?;
+            return Ok(None);
+        }
+        let old = old.flatten();
+        if let Some(old) = &old {
+            add_up(tx, &Sums::of([old]), -1)?;
         }
         add_up(tx, &Sums::of([mark]), 1)?;
         Ok(old)
@@ -495,8 +567,8 @@ fn council(mark: &Mark) -> String {
 }
 
 /// Returns a mark that this version understands.
-fn known(text: &str) -> Option<Mark> {
-    serde_json::from_str(text)
+fn known(text: ValueRef<'_>) -> Option<Mark> {
+    serde_json::from_str(text.as_str().ok()?)
         .ok()
         .filter(|mark: &Mark| mark.v == MARK.version)
 }

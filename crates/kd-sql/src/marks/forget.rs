@@ -1,7 +1,7 @@
 //! Forgetting marks: nothing of them stays in the file.
 
 use super::sums::sum_up;
-use super::{Marks, refused};
+use super::{Marks, refused, writing};
 use kd_store::error::Error;
 use rusqlite::params;
 
@@ -20,7 +20,7 @@ impl Marks {
     ) -> Result<usize, Error> {
         let path = self.path.clone();
         let mut forget = || -> Result<usize, rusqlite::Error> {
-            let tx = self.db.transaction()?;
+            let tx = writing(&mut self.db)?;
             let mut gone = 0;
             let here = "project = ?1 AND thread = ?2";
             let numbers: Vec<u32> = {
@@ -56,7 +56,7 @@ impl Marks {
     pub fn forget_all(&mut self) -> Result<usize, Error> {
         let path = self.path.clone();
         let mut forget = || -> Result<usize, rusqlite::Error> {
-            let tx = self.db.transaction()?;
+            let tx = writing(&mut self.db)?;
             let count = tx.execute("DELETE FROM marks WHERE current = 1", [])?;
             tx.execute("DELETE FROM marks", [])?;
             tx.execute("DELETE FROM sums", [])?;

@@ -10,7 +10,7 @@ pub(super) fn index(tx: &rusqlite::Transaction<'_>) -> Result<(), rusqlite::Erro
     let mut found = tx.prepare("SELECT id, mark FROM marks")?;
     let mut rows = found.query([])?;
     while let Some(row) = rows.next()? {
-        if let Some(mark) = known(&row.get::<_, String>(1)?) {
+        if let Some(mark) = known(row.get_ref(1)?) {
             tx.execute(
                 "UPDATE marks SET kind = ?2, council = ?3, marked_us = ?4, brief = ?5 WHERE id = ?1",
                 params![
@@ -33,7 +33,7 @@ pub(super) fn sum_up(tx: &rusqlite::Transaction<'_>) -> Result<(), rusqlite::Err
         let mut found = tx.prepare("SELECT mark FROM marks WHERE current = 1")?;
         let mut rows = found.query([])?;
         while let Some(row) = rows.next()? {
-            if let Some(mark) = known(&row.get::<_, String>(0)?) {
+            if let Some(mark) = known(row.get_ref(0)?) {
                 sums.add(&mark);
             }
         }
