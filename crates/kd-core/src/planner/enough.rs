@@ -15,6 +15,8 @@ pub(super) struct Asked<'a> {
     pub(super) learned: &'a Learned,
     /// Whether each member's strength is configured or measured by marks of this kind.
     pub(super) measured: bool,
+    /// Whether all marks were imported.
+    pub(super) imported: bool,
     /// The kind of question.
     pub(super) kind: &'a str,
     /// The chance of being right that is enough; `None` leaves it to the margin.
@@ -78,11 +80,15 @@ fn learned_words(rule: &Enough, seats: &[&mut Seat], asked: &Asked<'_>) -> Strin
         false => "as many are right as if all were asked".to_owned(),
     };
     format!(
-        "asks {}, in this order, {until}: on {} {} questions marked by the person who asked that takes {:.1} of {} members \
+        "asks {}, in this order, {until}: on {} {} questions {} that takes {:.1} of {} members \
          (95 %: {:.1} to {:.1}), and {gain} (95 %: at most {:.1} points fewer)",
         names.join(", "),
         forecast.questions,
         asked.kind,
+        match asked.imported {
+            true => "with imported marks",
+            false => "marked by the person who asked",
+        },
         forecast.calls,
         names.len(),
         low.max(1.0),

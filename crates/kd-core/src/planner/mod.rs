@@ -30,7 +30,7 @@ use crate::roster::Member;
 use crate::seating::{self, LOCAL, SeatRequest, SeatingError};
 use enough::Asked;
 use kd_eval::auto::{Auto, Known, Strength, auto};
-use kd_eval::marks::{Evidence, Learned, Source};
+use kd_eval::marks::{By, Evidence, Learned, Source};
 use kd_vote::NANOS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -241,7 +241,12 @@ pub fn plan_with(
         notices.push(format!("auto chose {protocol}: {}", auto.why.join("; ")));
         notices.extend(auto.warning.clone());
         why.extend(auto.why.iter().map(|w| format!("auto: {w}")));
-        why.extend(learned_words(answers.name(), &seats, &learned));
+        why.extend(learned_words(
+            answers.name(),
+            &seats,
+            &learned,
+            are_imported(brief),
+        ));
         let fault = brief.marks_fault.as_ref();
         notices.extend(fault.map(|fault| format!("your marks are not used: {fault}")));
         let opining = seats.iter_mut().filter(|s| s.has(Duty::Opine));
@@ -253,6 +258,7 @@ pub fn plan_with(
         let asked = Asked {
             learned: &learned,
             measured: is_measured(&seats, &learned),
+            imported: are_imported(brief),
             kind: answers.name(),
             certainty: settings.certainty,
             seed: brief.seed,
@@ -488,8 +494,14 @@ fn learned(brief: &Brief<'_>, kind: &str, seats: &[Seat]) -> Learned {
     Learned::of(&brief.marks, kind, &models, is_blind)
 }
 
+/// Returns whether all marks of this kind of question were imported.
+fn are_imported(brief: &Brief<'_>) -> bool {
+    let marks = &brief.marks.recent;
+    !marks.is_empty() && marks.iter().all(|mark| mark.by == By::Import)
+}
+
 /// Describes the strengths of members, each with its 95 % interval and its origin; `None` if none is known.
-fn learned_words(kind: &str, seats: &[Seat], learned: &Learned) -> Option<String> {
+fn learned_words(kind: &str, seats: &[Seat], learned: &Learned, imported: bool) -> Option<String> {
     let opining = seats.iter().filter(|s| s.has(Duty::Opine));
     let known = opining.zip(learned.strengths.iter().zip(&learned.sources));
     let told: Vec<String> = known
@@ -511,9 +523,10 @@ fn learned_words(kind: &str, seats: &[Seat], learned: &Learned) -> Option<String
     let told = told.join(", ");
     let is_marked = learned.sources.iter().any(|of| of.here + of.wider > 0);
     // The record may reach other readers, who have marks of their own.
-    let whose = match is_marked {
-        true => "; marks are of the person who asked",
-        false => "",
+    let whose = match (is_marked, imported) {
+        (true, true) => "; all marks are imported",
+        (true, false) => "; marks are of the person who asked",
+        (false, _) => "",
     };
     (!told.is_empty())
         .then(|| format!("{STRENGTHS}{kind} questions, with 95 % intervals: {told}{whose}"))

@@ -36,7 +36,7 @@ fn certain_enough_asks_fewer_members_once_marks_say_that_it_may() {
     ok(&home.run(&["marks", "import", "marks.jsonl"]));
     let plan = ask(&home, &["--dry-run"]);
     assert!(
-        ok(&plan).contains("on 250 number questions marked by the person who asked"),
+        ok(&plan).contains("on 250 number questions with imported marks"),
         "{}",
         plan.out
     );
@@ -115,7 +115,7 @@ fn promises_come_from_marks_and_can_be_required() {
     assert!(
         ok(&plan)
             .contains("how often members are right on number questions, with 95 % intervals: ")
-            && plan.out.contains("; marks are of the person who asked"),
+            && plan.out.contains("; all marks are imported"),
         "{}",
         plan.out
     );
@@ -324,10 +324,7 @@ fn shares_of_marked_questions_are_of_the_person_who_asked_and_not_shared() {
         ("certain-enough", &["marked by the person who asked"][..]),
         (
             "auto",
-            &[
-                "marks are of the person who asked",
-                "the members are unequal (",
-            ],
+            &["all marks are imported", "the members are unequal ("],
         ),
     ] {
         let line = [
