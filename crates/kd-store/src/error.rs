@@ -284,6 +284,9 @@ impl Error {
             }
             Error::AmbiguousThread { .. } => "type more of the id".into(),
             Error::NoMessage { .. } => "`kd council show` lists the messages of the thread".into(),
+            Error::Json { path, .. } if path.file_name().is_some_and(|name| name == "marks.db") => {
+                "`kd marks export > marks.jsonl` first saves the marks that can be read; then `kd marks forget --all` and `kd marks import marks.jsonl`".into()
+            }
             Error::Json { path, .. } => format!(
                 "repair {} by hand, or move it away: kd rebuilds what it can",
                 path.display()

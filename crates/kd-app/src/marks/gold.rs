@@ -67,6 +67,7 @@ pub fn by_gold(batch: Option<&str>, gold: &[Gold], env: &Env) -> Result<ByGold, 
     let mut lines: BTreeMap<(String, u32), usize> = BTreeMap::new();
     for row in gold {
         let skip = match lookup.mark(row) {
+            Ok(mark) if mark.fault(now).is_some() => mark.fault(now).unwrap_or_default().to_owned(),
             Ok(mark) => match lines.insert((mark.thread.clone(), mark.message), row.line) {
                 // Equal questions of a batch share one answer.
                 Some(first) => format!("line {first} marked the same verdict"),

@@ -95,7 +95,36 @@ pub fn verdict(layout: &Layout, thread: &Thread) -> Result<Option<(Mark, Report)
     };
     let report = View::of(&records).report;
     let mark = unmarked(&report, &project_key(layout.root()));
+    if mark.is_some() {
+        check_own(thread)?;
+    }
     Ok(mark.map(|mark| (mark, report)))
+}
+
+/// Refuses a thread whose record may be somebody else's: it was imported, or git tracks it, as in a clone. What its
+/// members are called comes from that file, and a mark would count for the user's models of these names.
+///
+/// # Errors
+/// If it is such a thread.
+pub fn check_own(thread: &Thread) -> Result<(), UserError> {
+    let id = clean_line(&thread.id().0, NAME_CHARS);
+    let (why, next) = if thread.meta().origin().is_some() {
+        (
+            format!("{id} was imported"),
+            "`kd deliberate \"…\"` asks your own members: mark that verdict",
+        )
+    } else if !log::is_own(thread) {
+        (
+            format!("the record of {id} is tracked by git or belongs to another user"),
+            "`kd deliberate \"…\"` asks your own members: mark that verdict; \
+             if you wrote the record, `git rm --cached` its .kd-events.jsonl",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(UserError::usage(format!("{why}; nothing was marked"))
+        .because("its members are named by somebody else's file, and marks are about your own")
+        .next(next))
 }
 
 /// The error of a thread without a verdict.
@@ -119,6 +148,9 @@ pub fn say(
     live: Option<&Report>,
     env: &Env,
 ) -> Result<Marked, UserError> {
+    if thread.meta().origin().is_some() {
+        check_own(thread)?;
+    }
     let live = live.and_then(|report| {
         let mark = unmarked(report, &project_key(layout.root()))?;
         Some((mark, report.clone()))
@@ -140,13 +172,20 @@ pub fn unjudged(why: &Unjudged) -> UserError {
 /// Keeps a mark, with the time.
 ///
 /// # Errors
-/// The file of marks cannot be written.
+/// What the record tells about the verdict cannot be true, or the file of marks cannot be written.
 #[cfg(feature = "forum")]
 pub fn keep(mut mark: Mark, env: &Env) -> Result<Marked, UserError> {
     mark.at = env.now()?;
+    if let Some(why) = mark.fault(mark.at) {
+        return Err(
+            UserError::usage("the verdict cannot be marked; nothing was changed")
+                .because(why)
+                .next("`kd council show` shows the record of the thread"),
+        );
+    }
     let mut marks = kd_sql::marks::Marks::open(&env.user_dirs())?;
     let before = marks.add(&mark)?;
-    let count = marks.all()?.len() as u64;
+    let count = marks.count()?;
     Ok(Marked {
         mark,
         before,

@@ -40,12 +40,13 @@ pub struct Lesson {
 /// Returns the unmarked verdicts of this project whose marks would teach most, best first.
 ///
 /// # Errors
-/// The marks or the threads cannot be read. A thread that cannot be read is left out.
+/// The marks or the threads cannot be read. A thread that cannot be read is left out, and one whose record may be
+/// somebody else's.
 pub fn lessons(env: &Env) -> Result<Vec<Lesson>, UserError> {
     let Some(layout) = env.find_layout()? else {
         return Ok(Vec::new());
     };
-    let marks = kd_sql::marks::read(&env.user_dirs())?;
+    let marks = kd_sql::marks::read_readable(&env.user_dirs())?.marks;
     let marked: BTreeSet<(&str, &str, u32)> = (marks.iter())
         .map(|mark| (mark.project.as_str(), mark.thread.as_str(), mark.message))
         .collect();
@@ -90,7 +91,7 @@ fn newest(layout: &Layout) -> Result<Vec<Place>, UserError> {
     Ok(places)
 }
 
-/// Returns the verdict of a thread, unless it is private or cannot be read.
+/// Returns the verdict of a thread, unless it is private, may be somebody else's or cannot be read.
 fn readable(layout: &Layout, place: &Place) -> Option<(Mark, Report)> {
     let thread = Thread::open(place).ok()?;
     if thread.meta().is_private() {

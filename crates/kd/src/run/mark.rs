@@ -17,7 +17,7 @@ use kd_core::deliberation;
 use kd_core::formats::{self, MARK, Newer};
 use kd_core::view::View;
 use kd_eval::marks::{By, Mark};
-use kd_sql::marks::{self, Marks};
+use kd_sql::marks::{self, Marks, Readable};
 use kd_store::user_dirs::project_key;
 use serde_json::json as object;
 use std::io::{self, IsTerminal, Write};
@@ -60,7 +60,8 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
         check_not_thread(word, here)?;
     }
     let layout = here.layout()?;
-    let (_, records) = records(here, id)?;
+    let (thread, records) = records(here, id)?;
+    kept::check_own(&thread)?;
     let report = View::of(&records).report;
     let mut mark = deliberation::unmarked(&report, &project_key(layout.root()))
         .ok_or_else(kept::no_verdict)?;
@@ -124,17 +125,20 @@ fn succeeds(command: &str) -> Result<bool, Error> {
 pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
     match &args.command {
         None => {
-            list(args.json, here)?;
+            let exit = list(args.json, here)?;
             if !args.json {
                 next::hint(here);
             }
+            return Ok(exit);
         }
         Some(MarksCommand::Next { json }) => return next::next(*json, here),
         Some(MarksCommand::Export) => {
             let mut out = crate::out::stdout().lock();
-            for mark in marks::read(&here.user_dirs())? {
-                writeln!(out, "{}", json::text(&mark, false)?)?;
+            let all = marks::read_readable(&here.user_dirs())?;
+            for mark in &all.marks {
+                writeln!(out, "{}", json::text(mark, false)?)?;
             }
+            return name_unreadable(&all);
         }
         Some(MarksCommand::Import { file }) => import(file, here)?,
         Some(MarksCommand::Forget { id, yes, .. }) => return forget(id.as_deref(), *yes, here),
@@ -145,7 +149,7 @@ pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
 /// Forgets the marks of a thread, or all. Asks before all are forgotten: they cannot be earned again soon.
 fn forget(id: Option<&str>, yes: bool, here: &Here) -> Result<Exit, Error> {
     let dirs = here.user_dirs();
-    let known = marks::read(&dirs)?.len() as u64;
+    let known = marks::count(&dirs)?;
     let words = kd_app::words::count(known, "mark");
     let gone = match id {
         _ if known == 0 => 0,
@@ -172,9 +176,29 @@ fn forget(id: Option<&str>, yes: bool, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-fn list(as_json: bool, here: &Here) -> Result<(), Error> {
-    let dirs = here.user_dirs();
-    let all = marks::read(&dirs)?;
+/// Names the rows that were passed over on stderr.
+fn name_unreadable(all: &Readable) -> Result<Exit, Error> {
+    if all.unreadable.is_empty() {
+        return Ok(Exit::Done);
+    }
+    let mut err = crate::out::stderr().lock();
+    for (row, why) in &all.unreadable {
+        writeln!(
+            err,
+            "kd: row {row} of marks.db was passed over: {}",
+            clean::line(why)
+        )?;
+    }
+    writeln!(
+        err,
+        "  → `kd marks export > marks.jsonl` saves the others; then `kd marks forget --all` and `kd marks import marks.jsonl`"
+    )?;
+    Ok(Exit::Partial)
+}
+
+fn list(as_json: bool, here: &Here) -> Result<Exit, Error> {
+    let found = marks::read_readable(&here.user_dirs())?;
+    let all = &found.marks;
     let mut out = crate::out::stdout().lock();
     if as_json {
         writeln!(
@@ -185,19 +209,19 @@ fn list(as_json: bool, here: &Here) -> Result<(), Error> {
                 true
             )?
         )?;
-        return Ok(());
+        return name_unreadable(&found);
     }
-    if all.is_empty() {
+    if all.is_empty() && found.unreadable.is_empty() {
         writeln!(
             out,
             "no marks yet: `kd mark right` marks the newest verdict"
         )?;
-        return Ok(());
+        return Ok(Exit::Done);
     }
     let styles = here.out_styles();
     let layout = here.find_layout().ok().flatten();
     let current = layout.map(|layout| project_key(layout.root()));
-    for mark in &all {
+    for mark in all {
         let answer: String = mark
             .winner
             .as_deref()
@@ -223,7 +247,7 @@ fn list(as_json: bool, here: &Here) -> Result<(), Error> {
             elsewhere(&mark.project, current.as_deref())
         )?;
     }
-    Ok(())
+    name_unreadable(&found)
 }
 
 /// Names the project of a mark if it is not the current one: the name of its folder, and the beginning of its hash.

@@ -41,8 +41,7 @@ pub(in crate::run) fn hint(here: &Here) {
     if !is_wanted {
         return;
     }
-    let marks = kd_sql::marks::read(&here.user_dirs());
-    if marks.is_ok_and(|marks| marks.is_empty()) {
+    if kd_sql::marks::count(&here.user_dirs()).is_ok_and(|marks| marks == 0) {
         return;
     }
     // A hint is not worth an error.
