@@ -13,6 +13,7 @@ mod private;
 mod report;
 
 pub use budget::{Reserved, is_news};
+pub use private::may_share;
 pub use report::{SharedAnswers, SharedCouncil};
 
 use crate::batch::of;

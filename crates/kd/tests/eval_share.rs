@@ -6,7 +6,9 @@ mod support;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use support::pty::on_terminal;
 use support::{Home, Said};
 
@@ -352,6 +354,41 @@ fn a_thread_that_becomes_private_or_is_deleted_leaves_the_comparison() {
         .find(|thread| !files_with(thread, "23*17").is_empty());
     fs::remove_dir_all(newest.expect("a thread")).expect("removed");
     nothing("deleted");
+}
+
+/// Requests in flight are stopped, the other way is not asked, and nothing is kept.
+#[test]
+fn a_thread_that_becomes_private_while_it_is_shared_is_sent_no_further() {
+    let home = home(&json!({"share": 1}));
+    agree(&home, "yes 1 9\n");
+    let reply = json!({"answer": "391", "confidence": 0.9, "reason": "r", "choice": "391"});
+    let slow = json!({"runs": [[{"sleep_ms": 5000}, {"text": reply.to_string()}, {"finish": {}}]]});
+    fs::write(home.path().join("ann.json"), slow.to_string()).expect("written");
+    let args = ["deliberate", "--members", "ann,bob,cyd", "What is 17*23?"];
+    let mut sharing = home
+        .kd(&args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut told = BufReader::new(sharing.stderr.take().expect("piped")).lines();
+    let is_sharing = told.any(|line| line.expect("text").contains("also asked for comparison"));
+    assert!(is_sharing);
+    let private = home.run(&["ask", "--continue", "--private", "-m", "bob", "And now?"]);
+    assert_eq!(private.code, Some(0), "{}", private.err);
+    let rest: Vec<String> = told.map_while(Result::ok).collect();
+    assert!(sharing.wait().expect("it ends").success(), "{rest:?}");
+    let batches = home.run(&["batch", "list", "--json"]).json();
+    assert!(
+        !batches.to_string().contains("(samples)"),
+        "the other way is not asked: {batches:#}"
+    );
+    assert!(shared(&home).is_empty(), "{batches:#}");
+    let answers = home.work().join(".kd/batches");
+    if answers.exists() {
+        let kept = files_with(&answers, "What is 17*23?");
+        assert!(kept.is_empty(), "{kept:?}");
+    }
 }
 
 #[test]

@@ -4,9 +4,10 @@ use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use kd_engine::Engine;
 use kd_sql::batch::{self, BatchesFile};
-use kd_store::Layout;
 use kd_store::forget::Job;
 use kd_store::user_dirs::{UserDirs, project_key};
+use kd_store::{Layout, Thread};
+use std::path::Path;
 
 impl Kingdom {
     /// Returns the engine that removes these answers as soon as a session makes a thread private.
@@ -20,6 +21,26 @@ impl Kingdom {
             }
         })
     }
+
+    /// Removes these answers if the thread has become private since they were asked for. Its session could not remove
+    /// them if one was being written.
+    ///
+    /// # Errors
+    /// If the batches or the threads of the project cannot be read or written.
+    pub fn unshare_private(&self, layout: &Layout, folder: &Path) -> Result<(), UserError> {
+        let Ok(thread) = Thread::open_folder(folder) else {
+            return Ok(());
+        };
+        match thread.meta().is_private() {
+            true => unshare(&self.env().user_dirs(), layout, &thread.id().0),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Returns whether the question of a thread may be asked again, as the thread is now: it is there, and not private.
+pub fn may_share(folder: &Path) -> bool {
+    Thread::open_folder(folder).is_ok_and(|thread| !thread.meta().is_private())
 }
 
 /// Removes the answers to the questions of a thread that were asked again in batches, as `eval.share` and

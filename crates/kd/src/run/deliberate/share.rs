@@ -10,7 +10,9 @@ use crate::run::here::Here;
 use crate::run::notices::notice_line;
 use crate::run::stage::Played;
 use kd_app::Kingdom;
-use kd_app::share::{Afforded, Consent, REPORT, Reserved, Shared, consent, is_news, keep_consent};
+use kd_app::share::{
+    Afforded, Consent, REPORT, Reserved, Shared, consent, is_news, keep_consent, may_share,
+};
 use kd_core::config::{Config, EvalConfig};
 use kd_store::{Layout, Thread};
 use std::io::{self, IsTerminal};
@@ -43,7 +45,7 @@ pub(super) fn ask(
             return Ok(());
         }
         match shared.afford(here, &settings)? {
-            Afforded::Yes(reserved) => compare(shared, reserved, args, kingdom),
+            Afforded::Yes(reserved) => compare(shared, reserved, args, (kingdom, layout, folder)),
             Afforded::No(why) => once_a_day(why, args, here),
         }
     };
@@ -67,16 +69,27 @@ fn compare(
     mut shared: Shared,
     reserved: Reserved,
     args: &Deliberate,
-    kingdom: &Kingdom,
+    (kingdom, layout, folder): (&Kingdom, &Layout, &Path),
 ) -> Result<(), Error> {
+    // Another window may make the thread private: while the user was asked for consent, or while members are asked.
+    let goes_on = || may_share(folder);
+    if !goes_on() {
+        return Ok(reserved.settle(0.0)?);
+    }
     if !args.output.quiet {
         let best = &shared.live.best().name;
         notice_line(&format!(
             "also asked for comparison: {best} alone, and samples of it at the cost of the council (eval.share; Ctrl+C ends it); `{REPORT}` compares",
         ));
     }
-    let asked = ask_ways(&mut shared.live, Some(shared.council), Manner::Aside);
+    let asked = ask_ways(
+        &mut shared.live,
+        Some(shared.council),
+        Manner::Aside,
+        &goes_on,
+    );
     kingdom.end_shared()?;
+    kingdom.unshare_private(layout, folder)?;
     // An end before the last answer is no error: the question is not compared. What requests in flight cost is unknown
     // then, so that all that was reserved counts as spent.
     if asked?.is_ok() {

@@ -103,7 +103,7 @@ pub(super) fn run(args: &Eval, questions: Option<&Path>, here: &Here) -> Result<
     if args.format == Some(Format::Eee) {
         written::make_folder(args, here)?;
     }
-    let answered = match ask(&mut live, None, Manner::of(args.json))? {
+    let answered = match ask(&mut live, None, Manner::of(args.json), &|| true)? {
         Ok(answered) => answered,
         Err(exit) => return Ok(exit),
     };
@@ -306,10 +306,13 @@ impl Manner {
 }
 
 /// Asks all ways, without the council if its cost is known already. Returns the exit code if they did not come to an end.
+/// `goes_on` is called before each way and while it is asked: once it returns `false`, requests in flight are stopped and
+/// nothing more is sent.
 pub(in crate::run) fn ask(
     live: &mut Live,
     mut council: Option<Cost>,
     manner: Manner,
+    goes_on: &dyn Fn() -> bool,
 ) -> Result<Result<Vec<(Way, Answered)>, Exit>, Error> {
     let runtime = Runtime::new()?;
     let mut answered: Vec<(Way, Answered)> = Vec::new();
@@ -323,12 +326,15 @@ pub(in crate::run) fn ask(
             }
             _ => {}
         }
+        if !goes_on() {
+            return Ok(Err(Exit::Interrupted));
+        }
         let batching = live.batching(way)?;
         let old = batching.old().filter(|old| old.counts.is_over()).cloned();
         let batch = match old {
             Some(old) => old,
             None => {
-                let (ended, stopped) = runtime.block_on(play(batching, way, manner))?;
+                let (ended, stopped) = runtime.block_on(play(batching, way, manner, goes_on))?;
                 let again = "run the same command again: it goes on";
                 match ended.why {
                     Why::Stopped | Why::Limit if manner == Manner::Aside => {
@@ -354,7 +360,12 @@ pub(in crate::run) fn ask(
 }
 
 /// Runs the batch of a way to its end, and handles signals.
-async fn play(batching: Batching<'_>, way: Way, manner: Manner) -> Result<(Ended, bool), Error> {
+async fn play(
+    batching: Batching<'_>,
+    way: Way,
+    manner: Manner,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<(Ended, bool), Error> {
     let mut signals = Signals::listen(false)
         .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
     let mut running = batching.start()?;
@@ -365,6 +376,9 @@ async fn play(batching: Batching<'_>, way: Way, manner: Manner) -> Result<(Ended
         tokio::select! {
             ended = running.ended() => return Ok((ended?, stops > 0)),
             _ = tick.tick() => {
+                if !goes_on() {
+                    running.stop();
+                }
                 let counts = running.progress.borrow().counts;
                 let tenths = counts.ended() * 10 / counts.total.max(1);
                 if manner == Manner::Told && tenths > told {
