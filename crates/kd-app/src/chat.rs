@@ -261,17 +261,22 @@ impl Chat {
         let mut members = thread.members();
         let mut named = self.seats_of(Some(thread)).members;
         let told = match change {
-            Seating::Add(name) if sitting.contains(name) => {
+            Seating::Add(name)
+                if sitting.contains(name) && (members.contains(name) || members.is_empty()) =>
+            {
                 return Err(UserError::usage(format!("{name} is a member already")));
             }
             Seating::Add(name) => {
                 let alone = [name.to_string()];
                 trust::check(self.kingdom.project(), trust::Named::only(&alone), &env)?;
-                sitting.push(name.clone());
+                // Another window may have removed from the thread who is named for this chat.
+                if !sitting.contains(name) {
+                    sitting.push(name.clone());
+                }
                 if !members.contains(name) {
                     members.push(name.clone());
                 }
-                if !named.is_empty() {
+                if !named.is_empty() && !named.contains(&name.to_string()) {
                     named.push(name.to_string());
                 }
                 format!("{name} takes part from now on")

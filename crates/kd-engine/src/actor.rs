@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -70,6 +70,8 @@ pub enum Answers {
 pub(crate) enum Instruction {
     Op(Op),
     Aside(Box<Aside>),
+    /// Mute members that other processes have removed by now, and tell.
+    Follow(oneshot::Sender<()>),
 }
 
 /// The machine that an event loop runs.
@@ -251,11 +253,20 @@ impl Actor {
                         if let Op::Say { body, .. } = &mut op {
                             self.mask(body);
                         }
-                        self.step(Input::Op(op));
+                        let removals = self.removals.as_mut();
+                        match removals.and_then(|removals| removals.note(&op)) {
+                            Some(why) => self.publish(self.clock.now(), vec![Event::OpRefused { why }]),
+                            None => self.step(Input::Op(op)),
+                        }
                     }
                     Some(Instruction::Aside(mut aside)) => {
                         self.mask(&mut aside.question);
                         self.aside(*aside);
+                    }
+                    Some(Instruction::Follow(done)) => {
+                        self.follow_members();
+                        // Who asked may have left.
+                        let _ = done.send(());
                     }
                     // The session was dropped without closing: nothing waits for the turns.
                     None => {
@@ -365,7 +376,11 @@ impl Actor {
         for change in changes.unwrap_or_default() {
             let text = change.told(&self.thread);
             self.publish(self.clock.now(), vec![Event::Noticed { text }]);
-            if let Some(op) = change.op() {
+            let op = self
+                .removals
+                .as_ref()
+                .and_then(|removals| removals.op(change));
+            if let Some(op) = op {
                 self.step(Input::Op(op));
             }
         }
@@ -380,6 +395,7 @@ impl Actor {
 
     /// Tells the machine to answer a question in another way.
     fn aside(&mut self, aside: Aside) {
+        self.follow_members();
         let now = self.clock.now();
         let party = (aside.seats(), self.spending.within(aside.ceiling()));
         let continues = aside.continues();

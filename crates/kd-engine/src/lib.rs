@@ -32,7 +32,7 @@ use kd_store::{Queue, Thread};
 use scribe::{Scribe, Then, WriterConfig};
 use std::path::Path;
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// Ops of a front end that may queue. No person fills the queue; a script that does gets an error.
@@ -502,6 +502,19 @@ impl Session {
     /// Those of [`Session::send`].
     pub fn aside(&self, aside: Aside) -> Result<(), Error> {
         self.instruct(Instruction::Aside(Box::new(aside)))
+    }
+
+    /// Mutes the members that other processes have removed from the thread by now, and asks those again that they have
+    /// added again. Returns the view after that.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if the session has ended.
+    pub async fn follow_members(&self) -> Result<View, Error> {
+        let (done, followed) = oneshot::channel();
+        let sent = self.ops.send(Instruction::Follow(done)).await;
+        sent.map_err(|_| Error::Closed)?;
+        followed.await.map_err(|_| Error::Closed)?;
+        Ok(self.handle.subscribe().catch_up())
     }
 
     /// Returns what sends ops to this session from another task, as long as it is open.

@@ -1,5 +1,6 @@
 //! Follows the members in a thread's file, which other processes change: a chat in another window that adds or removes
-//! one. A removed member is muted here, so that no window asks it.
+//! one. A removed member is muted here, so that no window asks it. The mutes of the user are kept apart: a member that is
+//! added again stays muted if the user muted it.
 
 use kd_core::request::Delta;
 use kd_core::{Input, Member, Op, SeatName, ThreadId};
@@ -25,6 +26,8 @@ pub(crate) struct Removals {
     /// The members in the file, when it was read last.
     members: Vec<SeatName>,
     removed: BTreeSet<SeatName>,
+    /// The members that the user muted, removed or not.
+    muted: BTreeSet<SeatName>,
 }
 
 /// A change of the members by another process.
@@ -57,8 +60,7 @@ impl Change {
         }
     }
 
-    /// Returns what the session does about it.
-    pub(crate) fn op(self) -> Option<Op> {
+    fn op(self) -> Option<Op> {
         match self {
             Change::Removed(seat) => Some(Op::Mute { seat }),
             Change::Back(seat) => Some(Op::Unmute { seat }),
@@ -75,7 +77,36 @@ impl Removals {
             seats: seats.iter().map(|member| member.name.clone()).collect(),
             members: thread.members(),
             removed: BTreeSet::new(),
+            muted: BTreeSet::new(),
         }
+    }
+
+    /// Takes note of the user's own mutes. Returns why an op is refused: a removed member is not asked by unmuting it.
+    pub(crate) fn note(&mut self, op: &Op) -> Option<String> {
+        match op {
+            Op::Mute { seat } if self.seats.contains(seat) => {
+                self.muted.insert(seat.clone());
+                None
+            }
+            Op::Unmute { seat } => {
+                self.muted.remove(seat);
+                self.removed.contains(seat).then(|| {
+                    format!(
+                        "another window removed {seat} from this thread: /add {seat} brings it back"
+                    )
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns what the session does about a change: nothing for members that the user muted.
+    pub(crate) fn op(&self, change: Change) -> Option<Op> {
+        let op = change.op()?;
+        let (Op::Mute { seat } | Op::Unmute { seat }) = &op else {
+            return Some(op);
+        };
+        (!self.muted.contains(seat)).then_some(op)
     }
 
     /// Returns the changes since the last call; `None` if there are none.
@@ -127,5 +158,42 @@ mod tests {
         assert_eq!(removals.changes(), None, "a missing one neither");
         other.set_members(&both).unwrap();
         assert_eq!(removals.changes().unwrap(), [Change::Back(bob)]);
+    }
+
+    #[test]
+    fn a_removal_is_apart_from_the_users_mutes() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::find_or_create(folder.path(), &|_| None)
+            .unwrap()
+            .layout;
+        let [ann, bob] = ["ann", "bob"].map(|name| SeatName::new(name).unwrap());
+        let both = [ann.clone(), bob.clone()];
+        let thread = Arc::new(Thread::create(&layout, &both).unwrap());
+        let seats = both.clone().map(|name| Member::new(name, "x"));
+        let mut removals = Removals::new(thread.clone(), &seats);
+        let other = Thread::open_folder(thread.path()).unwrap();
+        let (mute, unmute) = (
+            Op::Mute { seat: bob.clone() },
+            Op::Unmute { seat: bob.clone() },
+        );
+        let mut follow = |members: &[SeatName], user: &[&Op]| {
+            let refused: Vec<bool> = user.iter().map(|op| removals.note(op).is_some()).collect();
+            other.set_members(members).unwrap();
+            let mut changes = removals.changes().unwrap();
+            (refused, removals.op(changes.remove(0)))
+        };
+        let only = [ann];
+        // Nothing is done about a member that the user muted, neither when it is removed nor when it is back.
+        assert_eq!(follow(&only, &[&mute]), (vec![false], None));
+        assert_eq!(follow(&both, &[]), (vec![], None));
+        let removed = follow(&only, &[&unmute]);
+        assert_eq!(removed, (vec![false], Some(mute.clone())));
+        // A removed member is not unmuted; one that is muted meanwhile stays so.
+        assert_eq!(
+            follow(&both, &[&unmute]),
+            (vec![true], Some(unmute.clone()))
+        );
+        assert_eq!(follow(&only, &[]), (vec![], Some(mute.clone())));
+        assert_eq!(follow(&both, &[&mute]), (vec![false], None));
     }
 }

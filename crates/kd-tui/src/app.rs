@@ -189,6 +189,8 @@ pub struct App {
     ready: bool,
     /// Whether another session is on its way, with other members or for a fork: what is sent waits for it.
     changing: bool,
+    /// The member that the last change adds. It may be muted because another window had removed it.
+    added: Option<SeatName>,
     /// Whether the members were prepared for the message being typed.
     prepared: bool,
     /// The time until which a second Ctrl+C leaves.
@@ -224,6 +226,7 @@ impl App {
             outbox: Vec::new(),
             ready: false,
             changing: false,
+            added: None,
             prepared: false,
             armed: None,
             stopped: None,
@@ -389,7 +392,10 @@ impl App {
     }
 
     fn open(&mut self, opening: ChatOpening) {
-        let old = std::mem::take(&mut self.log).view;
+        let mut old = std::mem::take(&mut self.log).view;
+        if let Some(added) = self.added.take() {
+            old.muted.remove(&added);
+        }
         self.log = Log::open(opening.tail, opening.has_older);
         self.log.view.recall(&opening.records);
         self.log.view.members.clone_from(&opening.members);

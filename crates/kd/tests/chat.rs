@@ -1109,7 +1109,6 @@ fn a_member_removed_in_one_window_is_not_asked_by_another() {
     chat.types("One?\r");
     chat.waits_for(&[
         "another window removed bob from this thread",
-        "bob: muted",
         "kd: your turn (1 answer)",
     ]);
     let said = Said::fed(home.kd(&["chat"]), "/add bob\n");
@@ -1122,6 +1121,93 @@ fn a_member_removed_in_one_window_is_not_asked_by_another() {
     chat.types("/quit\r");
     let said = chat.ends_with(0);
     assert_eq!(said.matches("I am bob.").count(), 1, "{said}");
+}
+
+/// `/deliberate` asks no member either that another window removed, in a chat with the settings' members and in one with
+/// named members.
+#[test]
+fn a_removed_member_is_not_asked_by_a_deliberation() {
+    let says = |answer: &str| {
+        let reply = json!({"answer": answer, "confidence": 0.9, "reason": "r", "choice": answer});
+        json!({"runs": [[{"text": reply.to_string()}]]})
+    };
+    for args in [
+        &["chat", "--plain"][..],
+        &["chat", "--plain", "-m", "ann,bob,cyd"],
+    ] {
+        let home = Home::scripted(&[
+            ("ann", says("391")),
+            ("bob", says("391")),
+            ("cyd", says("391")),
+        ]);
+        let mut chat = Chat::open(&home, args);
+        chat.waits_for(&["/help lists"]);
+        chat.types("/auto 0\r");
+        chat.waits_for(&["no turns follow the answers"]);
+        let said = Said::fed(home.kd(&["chat"]), "/remove bob\n");
+        assert!(said.out.contains("takes part no longer"), "{}", said.out);
+        chat.types("/deliberate What is 17*23?\r");
+        chat.waits_for(&["another window removed bob from this thread", "your turn"]);
+        chat.types("/quit\r");
+        let said = chat.ends_with(0);
+        assert!(
+            said.contains("ann: asked") && said.contains("cyd: asked"),
+            "{said}"
+        );
+        assert!(!said.contains("bob: asked"), "{said}");
+    }
+}
+
+/// A removal by another window is apart from the user's own `/mute`, and ends with the user's own `/add`.
+#[test]
+fn a_removal_elsewhere_is_no_mute() {
+    let says = |text: &str| json!({"runs": [[{"text": text}], [{"text": text}], [{"text": text}]]});
+    let home = || Home::scripted(&[("ann", says("I am ann.")), ("bob", says("I am bob."))]);
+    let other = |home: &Home, line: &str| {
+        let said = Said::fed(home.kd(&["chat"]), line);
+        assert!(said.out.contains("takes part"), "{}", said.out);
+    };
+    for args in [
+        &["chat", "--plain"][..],
+        &["chat", "--plain", "-m", "ann,bob"],
+    ] {
+        let home = home();
+        let mut chat = Chat::open(&home, args);
+        chat.waits_for(&["/help lists"]);
+        chat.types("/auto 0\r");
+        chat.waits_for(&["no turns follow the answers"]);
+        other(&home, "/remove bob\n");
+        chat.types("One?\r");
+        chat.waits_for(&["another window removed bob", "kd: your turn (1 answer)"]);
+        chat.forgets();
+        chat.types("/unmute bob\r");
+        chat.waits_for(&["/add bob brings it back"]);
+        chat.types("/add bob\r");
+        chat.waits_for(&["bob takes part from now on", "/help lists"]);
+        chat.types("Two?\r");
+        chat.waits_for(&["bob  | I am bob.", "kd: your turn (2 answers)"]);
+        chat.types("/quit\r");
+        chat.ends_with(0);
+    }
+    let home = home();
+    let mut chat = Chat::open(&home, &["chat", "--plain"]);
+    chat.waits_for(&["/help lists"]);
+    chat.types("/auto 0\r");
+    chat.waits_for(&["no turns follow the answers"]);
+    chat.types("/mute bob\r");
+    chat.waits_for(&["bob: muted"]);
+    other(&home, "/remove bob\n");
+    chat.types("One?\r");
+    chat.waits_for(&["another window removed bob", "kd: your turn (1 answer)"]);
+    other(&home, "/add bob\n");
+    chat.forgets();
+    chat.types("Two?\r");
+    chat.waits_for(&["another window added bob again", "kd: your turn (1 answer)"]);
+    chat.types("@bob And you?\r");
+    chat.waits_for(&["bob is muted: unmute it first"]);
+    chat.types("/quit\r");
+    let said = chat.ends_with(0);
+    assert!(!said.contains("I am bob."), "{said}");
 }
 
 /// A `thread.json` that cannot be read loses nothing: the members are those that spoke, and a change of them says what to do.

@@ -2,7 +2,7 @@
 
 use super::{App, Effect, Screen};
 use crate::clipboard;
-use kd_core::slash::{Part, Slash};
+use kd_core::slash::{Part, Seating, Slash};
 use kd_core::{Event, Message, Op};
 
 impl App {
@@ -34,7 +34,13 @@ impl App {
                 ));
             }
             Slash::Members => self.note(self.members_told()),
-            Slash::Seat(change) => self.change(Effect::Seat(change), fx),
+            Slash::Seat(change) => {
+                self.added = match &change {
+                    Seating::Add(name) => Some(name.clone()),
+                    Seating::Remove(_) => None,
+                };
+                self.change(Effect::Seat(change), fx);
+            }
             Slash::Thread(None) => fx.push(Effect::ListThreads),
             Slash::Thread(Some(id)) => self.go_to(Some(id), fx),
             Slash::New => self.go_to(None, fx),

@@ -10,26 +10,29 @@ use kd_app::Session;
 use kd_app::export::{self, Format};
 use kd_app::threads::Thread;
 use kd_core::protocols::PROTOCOLS;
-use kd_core::slash::{self, Line, Slash, Way};
+use kd_core::slash::{self, Line, Seating, Slash, Way};
 use kd_core::{Address, Aside, Op, Roster, SeatName};
 use std::path::Path;
+use tokio::runtime::Handle;
 
 impl Room<'_> {
-    /// Prepares an aside that answers a question in another way.
+    /// Prepares an aside that answers a question in another way. Members that another window has removed are not planned.
     fn aside(
         &self,
         way: Way,
         question: Option<String>,
         folder: &Path,
         roster: &Roster,
-        muted: &[SeatName],
+        session: &Session,
     ) -> Result<Aside, Error> {
         let thread = Thread::open_folder(folder)?;
         let planned = || {
+            let view = Handle::current().block_on(session.follow_members())?;
+            let muted: Vec<SeatName> = view.muted.into_iter().collect();
             let what = (way, question);
-            self.chat.aside_in(&thread, roster, what, muted, false)
+            Ok(self.chat.aside_in(&thread, roster, what, &muted, false)?)
         };
-        Ok(tokio::task::block_in_place(planned)?)
+        tokio::task::block_in_place(planned)
     }
 
     /// Handles a line the user typed. An error refuses the line and changes nothing.
@@ -179,7 +182,12 @@ impl Room<'_> {
                 match tokio::task::block_in_place(reseat) {
                     Ok(line) => {
                         told.push(line);
-                        stay.kept = Some(face.view.clone());
+                        let mut kept = face.view.clone();
+                        if let Seating::Add(name) = &change {
+                            // It may be muted because another window had removed it.
+                            kept.muted.remove(name);
+                        }
+                        stay.kept = Some(kept);
                         let place = self.chat.find(Some(&thread.id().0))?;
                         stay.end(session, Next::Thread(place));
                     }
@@ -215,8 +223,7 @@ impl Room<'_> {
                     .push("quitting after the running turns: /quit again quits at once".to_owned());
             }
             Slash::Aside(way, question) => {
-                let muted: Vec<_> = face.view.muted.iter().cloned().collect();
-                match self.aside(way, question, folder, roster, &muted) {
+                match self.aside(way, question, folder, roster, session) {
                     Ok(aside) => {
                         let question = aside.says().map(str::to_owned);
                         session.aside(aside)?;
