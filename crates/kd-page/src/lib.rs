@@ -23,7 +23,8 @@ mod trail;
 pub use batches::batches;
 pub use document::{Page, Place, app, page, shell};
 pub use facts::{Relative, Thread, Turn};
-pub use reader::{Batch, Part, Reader};
+pub use reader::{Batch, Reader};
+pub use said::Part;
 pub use sheet::sheet;
 
 use facts::{Facts, plain};

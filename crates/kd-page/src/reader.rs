@@ -2,7 +2,7 @@
 //! rest, so that a long thread is readable at once.
 
 use crate::facts::{Facts, Thread};
-use crate::said::{self, Round};
+use crate::said::{self, Part, Round};
 use crate::{Section, head, navigation, section, shown};
 use maud::Markup;
 use std::collections::BTreeMap;
@@ -13,17 +13,6 @@ const AT_BEGINNING: usize = 20;
 const AT_END: usize = 60;
 /// Bytes of markup after which a batch of older rounds ends.
 const BATCH_BYTES: usize = 256 << 10;
-
-/// A part of a thread's page that can replace its former state, found by ID.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The ID of its element: a section's, or of a round `r` and the number of its first message.
-    pub id: String,
-    /// The element.
-    pub html: String,
-    /// The Markdown of its messages, by anchor.
-    pub words: Vec<(String, String)>,
-}
 
 /// Parts that are shown at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]

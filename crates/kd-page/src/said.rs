@@ -1,14 +1,25 @@
 //! Who said what: the user's message, then the answers side by side, and conclusions at full width.
 
+use crate::Turn;
 use crate::facts::{Facts, plain};
 use crate::markdown;
-use crate::{Part, Turn};
 use kd_core::deliberation::COUNCIL;
 use kd_core::event::Purpose;
 use kd_core::message::{Address, Message, Status};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// A part of a thread's page that can replace its former state, found by ID.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The ID of its element: a section's, or of a round `r` and the number of its first message.
+    pub id: String,
+    /// The element.
+    pub html: String,
+    /// The Markdown of its messages, by anchor.
+    pub words: Vec<(String, String)>,
+}
 
 /// A message of the user and what follows it.
 #[derive(Default)]
