@@ -2,7 +2,7 @@
 
 use super::super::ask::{self, Account, Asking};
 use super::super::drive::{Ended, Pace, Progress, Stop, Why, work};
-use super::super::on::on;
+use super::super::on::{blocking, on};
 use super::super::slots::Slots;
 use super::asks;
 use super::gate::FleetGate;
@@ -28,6 +28,8 @@ const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 /// Maximum time between two signs of life.
 const BEAT_MAX: Duration = Duration::from_secs(10);
+/// The error if a batch, or the folder of its threads, is not opened because of a panic.
+const OPENING: &str = "a batch could not be opened";
 
 /// A worker to start.
 #[derive(Clone, Debug)]
@@ -249,7 +251,7 @@ impl Worker {
         }
         if let Some(passing) = self.passing.clone() {
             // If it cannot be created, no answer can be written: its question is given back.
-            let _ = blocking(move || Ok(passing.hold()?)).await;
+            let _ = blocking(OPENING, move || Ok(passing.hold()?)).await;
         }
         Ok(())
     }
@@ -341,7 +343,7 @@ impl Worker {
         let asks = batch.asks.clone();
         let own_limits = self.kingdom.config().limits;
         let limits = limits(own_limits, &batch);
-        let (own, how, layout) = blocking(move || {
+        let (own, how, layout) = blocking(OPENING, move || {
             let mut own = own;
             let how = asks::accept(&mut own, &asks)?;
             own.configure(|config| config.limits = limits);
@@ -383,7 +385,7 @@ impl Worker {
         if self.passing.is_none() && self.request.only.is_none() {
             let kingdom = Arc::clone(&self.kingdom);
             let make = move || Ok(Passing::new(&kingdom.env().make_layout()?.layout)?);
-            self.passing = Some(Arc::new(blocking(make).await?));
+            self.passing = Some(Arc::new(blocking(OPENING, make).await?));
         }
         Ok(self.passing.clone())
     }
@@ -393,7 +395,7 @@ impl Worker {
     async fn clear(&self, id: &str) {
         if let Some(passing) = self.passing.clone() {
             let id = id.to_owned();
-            let _ = blocking(move || Ok(passing.remove(&id)?)).await;
+            let _ = blocking(OPENING, move || Ok(passing.remove(&id)?)).await;
         }
     }
 
@@ -449,14 +451,6 @@ impl Worker {
         self.refused_for(id, OWN_LIMIT, for_day && usd_per_day.is_some());
         Ok(())
     }
-}
-
-/// Runs what blocks for a batch.
-async fn blocking<T: Send + 'static>(
-    call: impl FnOnce() -> Result<T, UserError> + Send + 'static,
-) -> Result<T, UserError> {
-    let done = tokio::task::spawn_blocking(call).await;
-    done.map_err(|e| UserError::new(ErrorKind::Engine, "a batch could not be opened").because(e))?
 }
 
 /// Returns the limits of this process: its own, or what is left of the batch's if that is less.
