@@ -104,6 +104,22 @@ pub fn bootstrap(differences: &[f64], draws: usize, seed: u64) -> Interval {
     }
 }
 
+/// Returns the 95 % interval of a mean difference, within -1 and 1, if all `n` observed ones are equal: a bootstrap would have
+/// no width then. By the bound of Clopper and Pearson, at least `0.025^(1/n)` of all questions show this difference; the
+/// others may show any.
+pub fn of_equal(difference: f64, n: u64) -> Interval {
+    let least = if n == 0 {
+        0.0
+    } else {
+        0.025_f64.powf(1.0 / n as f64)
+    };
+    let (middle, rest) = (least * difference, 1.0 - least);
+    Interval {
+        low: (middle - rest).max(-1.0),
+        high: (middle + rest).min(1.0),
+    }
+}
+
 /// Draws how many of `n` trials succeed, each with probability `p`: exact, by waiting times between successes for rare
 /// ones, and by rejection sampling for frequent ones (BTRS, Hörmann 1993).
 pub fn binomial(chance: &mut ChaCha12Rng, n: u64, p: f64) -> u64 {

@@ -1,7 +1,7 @@
 //! Compares ways to answer the same questions, each asked for itself: how often each is right, and whether one is better
 //! than another, question by question.
 
-use crate::intervals::{Interval, wilson};
+use crate::intervals::{Interval, of_equal, wilson};
 use crate::paired::{Comparison, Verdict, compare};
 use crate::replay::Replay;
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub fn compared(replay: &Replay, seed: u64) -> Compared {
             pairs.push(Pair {
                 way: replay.members[at].clone(),
                 beside: replay.members[other].clone(),
-                comparison: shown(compare(ours, theirs, seed)),
+                comparison: shown(compare(ours, theirs, seed), n),
             });
         }
     }
@@ -77,12 +77,15 @@ pub fn compared(replay: &Replay, seed: u64) -> Compared {
 }
 
 /// Ways that differ on none of these questions may differ on others: they are never said to be the same.
-fn shown(found: Comparison) -> Comparison {
-    let verdict = match found.verdict {
-        Verdict::Same => Verdict::NotShown,
-        verdict => verdict,
-    };
-    Comparison { verdict, ..found }
+fn shown(found: Comparison, n: u64) -> Comparison {
+    match found.verdict {
+        Verdict::Same => Comparison {
+            verdict: Verdict::NotShown,
+            interval: of_equal(0.0, n),
+            ..found
+        },
+        _ => found,
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +120,15 @@ mod tests {
         assert_eq!(verdict(&[[Some(true); 2]]), Verdict::NotShown);
         let mixed = [[won; 12], [lost; 12]].concat();
         assert_eq!(verdict(&mixed), Verdict::NotShown);
+        // Few questions, or equal ones, leave much open: 97.5 and 8.8 points to both sides.
+        let width = |n: usize| {
+            let i = compared(&replay(&vec![[Some(true); 2]; n]), 0).pairs[0]
+                .comparison
+                .interval;
+            assert_eq!(i.low, -i.high);
+            (i.high * 1000.0).round()
+        };
+        assert_eq!((width(0), width(1), width(40)), (1000.0, 975.0, 88.0));
     }
 
     #[test]

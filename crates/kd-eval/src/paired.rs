@@ -1,6 +1,6 @@
 //! Compares two decisions on the same questions: which is better, and whether the data show it.
 
-use super::intervals::{Interval, binomial, bootstrap, detectable_paired};
+use super::intervals::{Interval, binomial, bootstrap, detectable_paired, of_equal};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 
@@ -12,7 +12,8 @@ pub const DRAWS: usize = 10_000;
 pub struct Comparison {
     /// The mean of ours minus the mean of theirs.
     pub difference: f64,
-    /// Its 95 % interval by a paired bootstrap.
+    /// Its 95 % interval by a paired bootstrap; an exact one if all questions show the same difference. The bare difference
+    /// if they show none.
     pub interval: Interval,
     /// Number of questions on which ours scored higher.
     pub won: u64,
@@ -63,7 +64,10 @@ pub fn compare(ours: &[f64], theirs: &[f64], seed: u64) -> Comparison {
     } else {
         d.iter().sum::<f64>() / d.len() as f64
     };
-    let interval = bootstrap(&d, DRAWS, seed);
+    let mut interval = bootstrap(&d, DRAWS, seed);
+    if interval.low == interval.high && won + lost > 0 {
+        interval = of_equal(difference, d.len() as u64);
+    }
     let p = if d.iter().all(|d| d.abs() == 1.0 || *d == 0.0) {
         mcnemar(won, lost)
     } else {
@@ -190,6 +194,27 @@ mod tests {
         let close = compare(&close, &scores(110), 1);
         assert_eq!(close.verdict, Verdict::NotShown);
         assert!(close.difference > 0.0 && close.interval.spans_zero() && close.p > 0.5);
+    }
+
+    #[test]
+    fn equal_differences_have_an_exact_interval() {
+        let won = |n: usize| compare(&vec![1.0; n], &vec![0.0; n], 1);
+        let one = won(1);
+        assert!((one.interval.low + 0.95).abs() < 1e-9 && one.interval.high == 1.0);
+        assert_eq!((one.difference, one.verdict), (1.0, Verdict::NotShown));
+        // It excludes zero exactly if McNemar's test does: from six questions on.
+        for n in 1..20 {
+            let found = won(n);
+            assert_eq!(found.p < 0.05, !found.interval.spans_zero(), "{n}");
+            assert_eq!(found.verdict == Verdict::Better, n >= 6, "{n}");
+            let lost = compare(&vec![0.0; n], &vec![1.0; n], 1).interval;
+            assert_eq!(
+                (lost.low, lost.high),
+                (-found.interval.high, -found.interval.low)
+            );
+        }
+        let half = compare(&[0.5; 4], &[0.0; 4], 1).interval;
+        assert!(half.low < 0.0 && half.high > 0.5, "{half:?}");
     }
 
     #[test]
