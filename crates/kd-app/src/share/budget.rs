@@ -37,14 +37,10 @@ struct Book {
 }
 
 impl Book {
-    /// Reads it as of a day; empty if nothing was booked on that day. A day in the future counts as this one: a clock that
-    /// was set back buys nothing.
-    fn read(file: &Path, today: i64) -> Result<Self, UserError> {
+    /// Reads it as it was written; `None` if nothing was ever booked.
+    fn read(file: &Path) -> Result<Option<Self>, UserError> {
         let Some(bytes) = private::read(file, BYTES_MAX)? else {
-            return Ok(Self {
-                day: today,
-                ..Self::default()
-            });
+            return Ok(None);
         };
         let text = String::from_utf8_lossy(&bytes);
         let mut numbers = text.split_whitespace();
@@ -56,14 +52,19 @@ impl Book {
                 UserError::usage(what).next("remove it tomorrow: until then nothing is asked")
             );
         };
-        Ok(match day < today {
-            true => Self {
-                day: today,
-                booked: 0,
-                told,
-            },
-            false => Self { day, booked, told },
-        })
+        Ok(Some(Self { day, booked, told }))
+    }
+
+    /// Reads it as of a day; empty if nothing was booked on that day. A day after that was never valid: the clock was wrong.
+    /// What was booked then counts for today, so that setting a clock back buys nothing, and no longer.
+    fn of_day(file: &Path, today: i64) -> Result<Self, UserError> {
+        let book = Self::read(file)?.unwrap_or_default();
+        let book = Self {
+            day: today,
+            booked: if book.day < today { 0 } else { book.booked },
+            told: book.told,
+        };
+        Ok(book)
     }
 
     fn write(self, file: &Path) -> Result<(), UserError> {
@@ -108,9 +109,11 @@ fn book(
     (least, most): (u64, u64),
 ) -> Result<Option<Reserved>, UserError> {
     let _lock = Lock::take(&lock_path(&file), WAIT)?;
-    let mut book = Book::read(&file, today)?;
+    let mut book = Book::of_day(&file, today)?;
     let left = budget.saturating_sub(book.booked);
     if left == 0 || left < least {
+        // A day in the future must not stay in the file.
+        book.write(&file)?;
         return Ok(None);
     }
     let pico_usd = most.min(left);
@@ -135,9 +138,8 @@ impl Reserved {
     /// If the user's state folder cannot be read or written: then all of it counts as spent.
     pub fn settle(self, spent: f64) -> Result<(), UserError> {
         let _lock = Lock::take(&lock_path(&self.file), WAIT)?;
-        let mut book = Book::read(&self.file, self.day)?;
         // What was booked on another day is over.
-        if book.day == self.day {
+        if let Some(mut book) = Book::read(&self.file)?.filter(|book| book.day == self.day) {
             let less = book.booked.saturating_sub(self.pico_usd);
             book.booked = less.saturating_add(pico(spent));
             book.write(&self.file)?;
@@ -153,7 +155,7 @@ impl Reserved {
 pub fn is_news(env: &Env) -> Result<bool, UserError> {
     let (file, today) = (file(env)?, today(env)?);
     let _lock = Lock::take(&lock_path(&file), WAIT)?;
-    let mut book = Book::read(&file, today)?;
+    let mut book = Book::of_day(&file, today)?;
     let is_news = book.told != today;
     if is_news {
         book.told = today;
@@ -190,8 +192,19 @@ mod tests {
         assert!(take(9, (100, 100)).is_some());
         late.settle(0.0).expect("settled");
         assert!(take(9, (1, 1)).is_none());
-        // A clock that is set back buys nothing.
+        // A clock that is set back buys nothing on that day, and blocks no later one.
         assert!(take(8, (1, 1)).is_none());
+        assert!(take(9, (100, 100)).is_some());
+        assert!(take(4000, (100, 100)).is_some(), "a clock far ahead");
+        assert!(take(10, (1, 1)).is_none());
+        let after = take(11, (100, 100)).expect("a new day");
+        take(4000, (100, 100))
+            .expect("ahead again")
+            .settle(0.0)
+            .expect("settled");
+        // Settled while the file has a day in the future: that one stays as it is.
+        after.settle(0.0).expect("settled");
+        assert_eq!(take(4000, (100, 100)).expect("all is left").pico_usd, 100);
     }
 
     #[test]
