@@ -8,6 +8,7 @@ use kd_core::Timestamp;
 use kd_core::config::Config;
 use kd_core::ledger::Ledger;
 use kd_core::prices::Prices;
+use kd_core::seating::service_of;
 use kd_store::config::{ConfigPaths, Loaded};
 use kd_store::find::{Foreign, Reason, foreign_owners};
 use kd_store::ledger::LedgerFile;
@@ -410,10 +411,15 @@ impl Env {
         Ok(loaded)
     }
 
-    /// Adds to settings what no file of settings says: installed programs, and prices.
+    /// Adds to settings what no file of settings says: installed programs, their services, and prices.
     pub fn fill_in(&self, config: &mut Config) {
         config.programs_for_models =
             discovery::programs_for_models(&self.of_backends(false), config);
+        let variables = self.vars.iter().filter_map(|(name, value)| {
+            let (name, value) = (name.to_str()?, value.to_str()?);
+            Some((name.to_owned(), service_of(name, value)?))
+        });
+        config.services = variables.collect();
         config.prices = self.prices();
     }
 

@@ -1,5 +1,9 @@
 //! Chooses the members. Input: the configuration and the options of this run. Output: a [`Roster`].
 
+mod served;
+
+use self::served::served_as;
+pub use self::served::{SERVICES, service_of};
 use crate::config::{AgentConfig, Config, KNOWN_AGENTS};
 use crate::ids::{BadSeatName, SeatName};
 use crate::models;
@@ -7,7 +11,6 @@ use crate::names::look_alike;
 use crate::request::{Deadlines, Sampling};
 use crate::roles::{self, BUILT_IN_COUNCIL, CHAIR, OTHER_CHAIR, Role};
 use crate::roster::{Launch, Member, Roster};
-use sha2::{Digest, Sha256};
 use std::time::Duration;
 
 /// The backend that needs no setup: the built-in model.
@@ -264,42 +267,6 @@ fn from_agent(
     }
 }
 
-/// Returns the name of a model in marks: with the provider or the program that serves it, and a fingerprint of an address
-/// or a command in the settings. The same model may answer otherwise elsewhere. `None` if the name of the backend or of a
-/// built-in model says it all.
-fn served_as(config: &Config, agent: &AgentConfig, model: Option<&str>) -> Option<String> {
-    let backend = agent.backend.as_str();
-    if matches!(backend, LOCAL | "scripted") {
-        return None;
-    }
-    let provider = config.providers.get(backend);
-    let model = model.or_else(|| provider?.model.as_deref());
-    let address = provider.and_then(|provider| provider.base_url.as_deref());
-    let origin = match (address, &agent.command[..]) {
-        (Some(address), _) => fingerprint(&comparable(address)),
-        (None, []) => return model.map(|model| format!("{model}@{backend}")),
-        (None, command) => fingerprint(&command.join("\0")),
-    };
-    Some(format!("{}@{backend}-{origin}", model.unwrap_or(backend)))
-}
-
-fn fingerprint(text: &str) -> String {
-    let digest = Sha256::digest(text);
-    let digits = digest[..4].iter().map(|byte| format!("{byte:02x}"));
-    digits.collect()
-}
-
-/// Returns an address so that equal ones compare equal: scheme and host in lower case, without slashes at the end. Its
-/// user and its path are case-sensitive.
-fn comparable(address: &str) -> String {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    let (user, host) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
-    let (scheme, host) = (scheme.to_ascii_lowercase(), host.to_ascii_lowercase());
-    format!("{scheme}://{user}{host}{}", path.trim_end_matches('/'))
-}
-
 fn from_role(
     config: &Config,
     wishes: &SeatRequest,
@@ -440,104 +407,6 @@ mod tests {
         assert!(seat(&chosen, &SeatRequest::default()).unwrap().built_in);
         chosen.council.members.pop();
         assert!(!seat(&chosen, &SeatRequest::default()).unwrap().built_in);
-    }
-
-    #[test]
-    fn the_same_model_at_another_address_is_another_member() {
-        use crate::config::ProviderConfig;
-        use crate::deliberation::model_of;
-        let seated_as = |model: Option<&str>, address: Option<&str>, default: Option<&str>| {
-            let mut config = with_agents(&["a"]);
-            config.agents.get_mut("a").unwrap().model = model.map(str::to_owned);
-            let provider = ProviderConfig {
-                base_url: address.map(str::to_owned),
-                model: default.map(str::to_owned),
-                ..ProviderConfig::default()
-            };
-            config.providers.insert("openai".into(), provider);
-            let seated = seat(&config, &SeatRequest::default()).unwrap();
-            model_of(&seated.roster.members()[0]).to_owned()
-        };
-        let (near, far) = (
-            Some("http://localhost:1/v1"),
-            Some("https://far.example/v1"),
-        );
-        assert_eq!(seated_as(Some("m"), None, None), "m@openai");
-        assert_eq!(seated_as(None, None, Some("m")), "m@openai");
-        assert_eq!(seated_as(None, None, None), "openai");
-        let names = [
-            seated_as(Some("m"), near, None),
-            seated_as(Some("m"), far, None),
-            seated_as(Some("other"), far, None),
-        ];
-        assert!(names[0].starts_with("m@openai-"), "{names:?}");
-        assert!(
-            !names[1].contains("far"),
-            "the address is not told: {names:?}"
-        );
-        assert!(names[0] != names[1] && names[1] != names[2], "{names:?}");
-        assert_eq!(seated_as(None, far, Some("m")), names[1]);
-        assert_eq!(
-            seated_as(Some("m"), Some("https://FAR.example/v1/"), None),
-            names[1]
-        );
-        // A path is case-sensitive, and so is a user; the scheme is not.
-        let at = |address: &str| seated_as(Some("m"), Some(address), None);
-        assert_eq!(at("HTTPS://far.example/v1"), names[1]);
-        assert_ne!(at("https://far.example/V1"), names[1]);
-        assert_ne!(
-            at("https://a@far.example/v1"),
-            at("https://A@far.example/v1")
-        );
-        assert_eq!(
-            at("https://a@FAR.example?K=V"),
-            at("https://a@far.example?K=V")
-        );
-        assert_ne!(at("https://far.example?K=v"), at("https://far.example?k=v"));
-        // Its marks elsewhere count as those of another version, and so do older marks, which name the model alone.
-        for name in [&names[1], "m@openai"] {
-            assert_eq!(kd_eval::marks::family(name), "m");
-        }
-    }
-
-    #[test]
-    fn what_serves_a_model_is_in_its_name() {
-        use crate::deliberation::model_of;
-        let seated_as = |backend: &str, model: Option<&str>, command: &[&str]| {
-            let mut config = Config::default();
-            let agent = AgentConfig {
-                backend: backend.into(),
-                model: model.map(str::to_owned),
-                command: command.iter().map(|part| (*part).to_owned()).collect(),
-                ..AgentConfig::default()
-            };
-            config.agents.insert("a".into(), agent);
-            let seated = seat(&config, &SeatRequest::default()).unwrap();
-            model_of(&seated.roster.members()[0]).to_owned()
-        };
-        assert_eq!(seated_as("openai", Some("m"), &[]), "m@openai");
-        assert_eq!(seated_as("openrouter", Some("m"), &[]), "m@openrouter");
-        assert_eq!(seated_as("claude_code", Some("m"), &[]), "m@claude_code");
-        assert_eq!(seated_as("claude_code", None, &[]), "claude_code");
-        assert_eq!(seated_as("codex", None, &[]), "codex");
-        assert_eq!(seated_as(LOCAL, Some("m"), &[]), "m");
-        assert_eq!(seated_as(LOCAL, None, &[]), "local");
-        let programs = [
-            seated_as("acp", None, &["one", "--acp"]),
-            seated_as("acp", None, &["two", "--acp"]),
-            seated_as("command", None, &["one", "--acp"]),
-            seated_as("acp", Some("m"), &["one", "--acp"]),
-            seated_as("codex", None, &["one", "--acp"]),
-        ];
-        assert!(programs[0].starts_with("acp@acp-"), "{programs:?}");
-        assert!(programs[3].starts_with("m@acp-"), "{programs:?}");
-        assert!(programs[4].starts_with("codex@codex-"), "{programs:?}");
-        let names: std::collections::BTreeSet<&String> = programs.iter().collect();
-        assert_eq!(names.len(), programs.len(), "{programs:?}");
-        assert!(
-            !programs.concat().contains("one"),
-            "the command is not told"
-        );
     }
 
     #[test]

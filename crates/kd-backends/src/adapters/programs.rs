@@ -979,4 +979,28 @@ mod version_tests {
             assert_eq!(codex.better(version), None, "{version}");
         }
     }
+
+    #[test]
+    fn variables_that_name_a_service_are_passed_to_its_program() {
+        for (backend, variables) in kd_core::seating::SERVICES {
+            let program = program(backend).expect("a row");
+            for variable in *variables {
+                let mut seen = program.sees.iter().flat_map(|seen| seen.names);
+                assert!(seen.any(|name| name == variable), "{backend}: {variable}");
+            }
+        }
+        // Each row that passes an address is in that table.
+        let addresses = PROGRAMS.iter().flat_map(|program| {
+            let names = program.sees.iter().flat_map(|seen| seen.names);
+            names.map(|name| (program.backend, *name))
+        });
+        for (backend, name) in addresses.filter(|(_, name)| name.ends_with("_BASE_URL")) {
+            let listed = kd_core::seating::SERVICES.iter();
+            let mut listed = listed.filter(|(of, _)| *of == backend);
+            assert!(
+                listed.any(|(_, variables)| variables.contains(&name)),
+                "{backend}: {name}"
+            );
+        }
+    }
 }

@@ -90,6 +90,10 @@ pub struct Config {
     /// Whether other machines may ask: no agent program answers then. Not a setting.
     #[serde(skip)]
     pub serves_others: bool,
+    /// Services that the environment names for agent programs, by variable: see [`crate::seating::service_of`]. Not a
+    /// setting.
+    #[serde(skip)]
+    pub services: BTreeMap<String, String>,
     /// Model prices, overridden by `providers.<name>.prices`. Not a setting.
     #[serde(skip)]
     pub prices: Prices,
@@ -100,6 +104,7 @@ impl Config {
     pub fn surroundings_of(&mut self, other: &Config) {
         self.programs_for_models
             .clone_from(&other.programs_for_models);
+        self.services.clone_from(&other.services);
         self.prices.clone_from(&other.prices);
         self.serves_others = other.serves_others;
     }
