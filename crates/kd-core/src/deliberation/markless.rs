@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(told, enough(None));
         for (text, stays) in [
             (
-                "certain-enough: asks ann: on 250 questions marked by the person who asked",
+                "certain-enough: asks ann: on 250 number questions with marks of the person who asked",
                 false,
             ),
             (

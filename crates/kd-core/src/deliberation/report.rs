@@ -573,7 +573,7 @@ fn enough_words(fact: &Fact) -> Option<String> {
     let why = match (settled, chance) {
         (true, _) => "no missing answer can change the leader".to_owned(),
         (false, Some(chance)) => format!(
-            "answers with this lead were right in {:.0} % of the questions marked by the person who asked",
+            "answers with this lead were right in {:.0} % of the questions with marks of the person who asked",
             chance * 100.0
         ),
         (false, None) => "the answers are certain enough".to_owned(),

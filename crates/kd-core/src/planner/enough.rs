@@ -87,7 +87,7 @@ fn learned_words(rule: &Enough, seats: &[&mut Seat], asked: &Asked<'_>) -> Strin
         asked.kind,
         match asked.imported {
             true => "with imported marks",
-            false => "marked by the person who asked",
+            false => "with marks of the person who asked",
         },
         forecast.calls,
         names.len(),
@@ -224,7 +224,7 @@ mod tests {
         let told = learned.notices.join("\n");
         assert!(told.contains("certain-enough: asks cyd"), "{told}");
         assert!(
-            told.contains("on 300 number questions marked by the person who asked"),
+            told.contains("on 300 number questions with marks of the person who asked"),
             "{told}"
         );
         let unlearned = planned(marks[..10].to_vec());

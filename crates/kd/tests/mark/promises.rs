@@ -44,7 +44,7 @@ fn certain_enough_asks_fewer_members_once_marks_say_that_it_may() {
     let all = format!("{}{}", ok(&said), said.err);
     assert!(all.contains("asked 1 of 3 members, without"), "{all}");
     assert!(
-        all.contains("of the questions marked by the person who asked"),
+        all.contains("of the questions with marks of the person who asked"),
         "{all}"
     );
     let thread = home.threads()[0].display().to_string();
@@ -321,7 +321,10 @@ fn shares_of_marked_questions_are_of_the_person_who_asked_and_not_shared() {
     fs::write(home.work().join("marks.jsonl"), lines).expect("written");
     ok(&home.run(&["marks", "import", "marks.jsonl"]));
     for (protocol, words) in [
-        ("certain-enough", &["marked by the person who asked"][..]),
+        (
+            "certain-enough",
+            &["with marks of the person who asked"][..],
+        ),
         (
             "auto",
             &["all marks are imported", "the members are unequal ("],
