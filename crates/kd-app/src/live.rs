@@ -7,7 +7,7 @@
 mod answers;
 
 use answers::places;
-pub use answers::{Answered, Cost, Council, CouncilMember, columns, marked, samples};
+pub use answers::{Answered, Cost, Council, CouncilMember, PassedOver, columns, marked, samples};
 pub(crate) use answers::{
     Bill, MarkedQuestion, all_marked, all_places, judged, read_rows, thread_of,
 };
@@ -411,6 +411,7 @@ impl Live {
         };
         let layout = kingdom.env().layout()?;
         let places = places(layout.batch_threads()?);
+        let fell = layout.verdicts();
         let mut rows: BTreeMap<String, Row> = BTreeMap::new();
         if let Some(batches) = of(kingdom.env())? {
             read_rows(&batches, batch, &mut rows)?;
@@ -418,7 +419,7 @@ impl Live {
         let mut found = Answered::of_batch(batch);
         for known in &self.known {
             let thread = rows.get(&known.id).and_then(thread_of);
-            found.add(way, known, judged(known, thread, (&layout, &places)));
+            found.add(way, known, judged(known, thread, (&layout, &places, &fell)));
         }
         Ok(found)
     }

@@ -1,6 +1,8 @@
-//! What follows a verdict, whichever way the council was asked: the promise about it, and long-term memory.
+//! What follows a verdict, whichever way the council was asked: a note that it is the user's own, the promise about it, and
+//! long-term memory.
 
 use crate::kingdom::Kingdom;
+use crate::marks;
 use kd_core::config::Config;
 use kd_core::event::Event;
 use kd_core::memory::Session;
@@ -12,8 +14,8 @@ const NOT_SAVED: &str =
     "the verdict could not be saved in long-term memory: `kd memory show` tests the file";
 
 impl Kingdom {
-    /// Returns the engine that promises something about each verdict, and saves it in long-term memory if these settings
-    /// say so.
+    /// Returns the engine that notes each verdict as the user's own, promises something about it, and saves it in long-term
+    /// memory if these settings say so.
     ///
     /// Never saved are verdicts on questions of other machines, of batches and fleets (a question must not change the
     /// answers to the questions after it), and of private threads.
@@ -28,8 +30,14 @@ impl Kingdom {
         let saves = config.deliberation.memory.long_term
             && !self.config().serves_others
             && !self.env().is_in_batch();
+        let noted = layout;
         let layout = saves.then(|| layout.clone());
+        // A worker of a fleet has no marks.
+        let notes = (!self.env().is_in_fleet()).then(|| noted.clone());
         engine.concluding(move |concluded| {
+            if let Some(layout) = &notes {
+                marks::note(layout, concluded);
+            }
             let saved = layout.as_ref().and_then(|layout| save(layout, concluded));
             promise(concluded).into_iter().chain(saved).collect()
         })

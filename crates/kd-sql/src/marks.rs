@@ -5,10 +5,11 @@
 mod forget;
 mod sums;
 
+pub use self::forget::MarkedThread;
 use self::sums::{add_up, index, sum_up};
 use crate::brief;
 use kd_core::formats::{self, Format, MARK, MARKS};
-use kd_eval::marks::{Evidence, Mark, Published, RECENT, Sum, Sums};
+use kd_eval::marks::{Evidence, MARK_BYTES_MAX, Mark, Published, RECENT, Sum, Sums};
 use kd_store::error::Error;
 use kd_store::private;
 use kd_store::user_dirs::{UserDirs, make_private};
@@ -30,8 +31,8 @@ use std::time::Duration;
 const FILE_VERSION: i64 = MARKS.version as i64;
 /// Time limit of a writer that waits for others.
 const BUSY: Duration = Duration::from_secs(20);
-/// Maximum bytes of one mark.
-const MARK_BYTES_MAX: i32 = 1 << 20;
+/// Maximum bytes of a row: it has the mark twice, and the names of its models.
+const ROW_BYTES_MAX: i32 = 4 * MARK_BYTES_MAX as i32;
 const SCHEMA: &str = "CREATE TABLE marks (
     id INTEGER PRIMARY KEY,
     project TEXT NOT NULL,
@@ -191,7 +192,7 @@ impl Marks {
             db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
             db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
             db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-            db.set_limit(Limit::SQLITE_LIMIT_LENGTH, MARK_BYTES_MAX)?;
+            db.set_limit(Limit::SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX)?;
             db.busy_timeout(BUSY)?;
             // Forgotten marks must not remain in free pages.
             db.execute_batch("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;")?;
@@ -497,9 +498,11 @@ fn writing(db: &mut Connection) -> Result<Transaction<'_>, rusqlite::Error> {
     db.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
-/// Adds marks in a transaction. Returns the previous mark of each verdict, if it can be read.
+/// Adds marks in a transaction, with long answers shortened. Returns the previous mark of each verdict, if it can be read.
 fn put_all(tx: &Transaction<'_>, path: &Path, marks: &[Mark]) -> Result<Vec<Option<Mark>>, Error> {
     let failed = |source| refused(path, source);
+    let mut marks = marks.to_vec();
+    marks.iter_mut().for_each(Mark::shorten);
     let texts: Vec<String> = marks
         .iter()
         .map(serde_json::to_string)

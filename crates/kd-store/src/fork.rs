@@ -42,6 +42,9 @@ pub struct Lineage {
     pub stage: Option<String>,
     /// Number of message files that both share.
     pub messages: u32,
+    /// Whether the source may be somebody else's: imported, tracked by git, or a fork of such a thread.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
 }
 
 impl Lineage {
@@ -140,6 +143,7 @@ pub fn fork(layout: &Layout, source: &Thread, cut: &Cut) -> Result<Thread, ForkE
             Cut::End | Cut::Before(_) => None,
         },
         messages: u32::try_from(shared.len()).unwrap_or(u32::MAX),
+        foreign: !log::is_begun_here(source),
     };
     let staged = Staged::new(layout)?;
     copy(source.folder(), staged.folder(), &shared)?;
@@ -154,6 +158,8 @@ pub fn fork(layout: &Layout, source: &Thread, cut: &Cut) -> Result<Thread, ForkE
         members.retain(|member| seated.contains(member.as_str()));
         let _ = layout.note_seated(forked.id(), &members);
     }
+    // Without the notes, its verdicts cannot be marked.
+    let _ = layout.note_forked_verdicts(source.id(), forked.id());
     Ok(forked)
 }
 
@@ -270,6 +276,7 @@ mod tests {
             before: Some(3),
             stage: None,
             messages: 2,
+            foreign: false,
         });
         (ThreadId(id.into()), lineage)
     }

@@ -52,7 +52,8 @@ pub mod thread;
 pub mod trust;
 pub mod typed;
 pub mod user_dirs;
-pub mod watch;
+pub mod verdicts;
+mod watch;
 
 pub use elsewhere::Elsewhere;
 pub use error::Error;
@@ -70,4 +71,5 @@ pub use stream::{StreamReader, StreamWriter};
 pub use thread::{Durability, Messages, Problem, Thread};
 pub use trust::{Decision, TrustStore, TrustedFolder};
 pub use user_dirs::UserDirs;
-pub use watch::Watch;
+pub use verdicts::Verdicts;
+pub use watch::{Watch, Watching};

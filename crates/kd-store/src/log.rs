@@ -171,6 +171,14 @@ pub fn is_own(thread: &Thread) -> bool {
     file.metadata().is_ok_and(is_mine) && !git::tracks(&thread.path().join(layout::EVENTS_FILE))
 }
 
+/// Returns whether a thread's record was begun by this user, as far as the folder shows it: the log is the user's own, and
+/// the thread was neither imported nor forked from one that was not the user's.
+pub fn is_begun_here(thread: &Thread) -> bool {
+    let meta = thread.meta();
+    let is_fork_of_own = meta.lineage().is_none_or(|lineage| !lineage.foreign);
+    is_own(thread) && meta.origin().is_none() && is_fork_of_own
+}
+
 /// Reads the records of a thread's log from a place on, the beginning or the end of a line: each with the place where
 /// its line ends. Reads a bounded part; empty at the end. `None` if the log is shorter than that: it was rewritten.
 ///

@@ -112,6 +112,24 @@ pub fn read_end(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
+/// Removes lines from the last `bytes_max` bytes of a file; earlier ones go too. Returns how many were removed; changes
+/// nothing in a dry run, or without such a line.
+pub(crate) fn remove_lines(
+    path: &Path,
+    bytes_max: u64,
+    goes: impl Fn(&[u8]) -> bool,
+    dry: bool,
+) -> Result<usize, Error> {
+    let bytes = read_end(path, bytes_max)?;
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let kept: Vec<&[u8]> = lines.clone().filter(|line| !goes(line)).collect();
+    let gone = lines.count() - kept.len();
+    if gone > 0 && !dry {
+        replace_synced(path, &kept.concat())?;
+    }
+    Ok(gone)
+}
+
 /// Appends to a file, creating it and its folder if they are missing.
 ///
 /// # Errors

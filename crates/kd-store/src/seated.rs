@@ -63,18 +63,10 @@ impl Layout {
         let Some(file) = self.seated_file() else {
             return Ok(None);
         };
-        let bytes = private::read_end(&file, BYTES_MAX)?;
-        let mut kept = Vec::new();
-        let mut gone = 0;
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            match serde_json::from_slice::<Note>(line) {
-                Ok(note) if note.thread == thread.0 => gone += 1,
-                _ => kept.extend_from_slice(line),
-            }
-        }
-        if gone > 0 && !dry {
-            private::replace_synced(&file, &kept)?;
-        }
+        let is_of_thread = |line: &[u8]| {
+            serde_json::from_slice::<Note>(line).is_ok_and(|note| note.thread == thread.0)
+        };
+        let gone = private::remove_lines(&file, BYTES_MAX, is_of_thread, dry)?;
         Ok(Some((file, gone)))
     }
 

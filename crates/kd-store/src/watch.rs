@@ -17,32 +17,51 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Watch {
     woken: Receiver<()>,
+    _watching: Watching,
+}
+
+/// A watched folder whose changes call a function, until this is dropped.
+#[derive(Debug)]
+pub struct Watching {
     _watcher: RecommendedWatcher,
 }
 
-impl Watch {
-    /// Watches a folder, not its subfolders.
+impl Watching {
+    /// Watches a folder, not its subfolders. `changed` is called on another thread for each change.
     ///
     /// # Errors
     /// If the folder does not exist, is a link, or cannot be watched.
-    pub fn new(folder: &Path) -> Result<Watch, Error> {
+    pub fn new(folder: &Path, changed: impl Fn() + Send + 'static) -> Result<Watching, Error> {
         // The watcher would follow a link.
         Folder::open(folder)?;
-        // Holds at most one wake-up: a burst counts as one change.
-        let (wake, woken) = sync_channel(1);
         let failed = |e: notify::Error| Error::io("watch", folder)(io::Error::other(e));
         let mut watcher = notify::recommended_watcher(move |event| {
             if is_change(&event) {
-                let _ = wake.try_send(());
+                changed();
             }
         })
         .map_err(failed)?;
         watcher
             .watch(folder, RecursiveMode::NonRecursive)
             .map_err(failed)?;
+        Ok(Watching { _watcher: watcher })
+    }
+}
+
+impl Watch {
+    /// Watches a folder, not its subfolders.
+    ///
+    /// # Errors
+    /// Those of [`Watching::new`].
+    pub fn new(folder: &Path) -> Result<Watch, Error> {
+        // Holds at most one wake-up: a burst counts as one change.
+        let (wake, woken) = sync_channel(1);
+        let watching = Watching::new(folder, move || {
+            let _ = wake.try_send(());
+        })?;
         Ok(Watch {
             woken,
-            _watcher: watcher,
+            _watching: watching,
         })
     }
 
@@ -56,6 +75,7 @@ impl Watch {
         }
     }
 }
+
 /// Returns whether an event is a change. Reads do not count: the woken caller reads files, and would wake itself again.
 fn is_change(event: &notify::Result<Event>) -> bool {
     match event.as_ref().map(|event| event.kind) {
@@ -90,6 +110,14 @@ mod tests {
         assert!(watch.wait(long));
         while watch.wait(short) {}
         fs::remove_file(&file).unwrap();
+        assert!(watch.wait(long));
+        while watch.wait(short) {}
+        // Moved elsewhere, or removed: the folder itself is a change too.
+        let moved = folder.path().with_extension("moved");
+        fs::rename(folder.path(), &moved).unwrap();
+        assert!(watch.wait(long));
+        while watch.wait(short) {}
+        fs::remove_dir_all(&moved).unwrap();
         assert!(watch.wait(long));
     }
 }

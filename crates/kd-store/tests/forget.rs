@@ -140,6 +140,8 @@ fn planted() -> Planted {
         calls: 1,
         usd: 0.0,
     };
+    layout.note_verdict(other.id(), OTHER).unwrap();
+    layout.note_verdict(thread.id(), MARKER).unwrap();
     let mut marks = Marks::open(&dirs).unwrap();
     marks.add(&verdict(&other.id().0, "yes")).unwrap();
     marks.add(&verdict(&id, MARKER)).unwrap();

@@ -7,7 +7,7 @@ use common::{draft, layout, seats, thread};
 use kd_core::fork::{Cut, NoStage};
 use kd_core::{Event, Record, Timestamp};
 use kd_store::fork::{ForkError, fork};
-use kd_store::{EventLog, Thread, log};
+use kd_store::{EventLog, Layout, Thread, log};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -112,6 +112,41 @@ fn a_fork_of_a_fork_names_the_fork_and_the_source_stays_current() {
     let there = fork(&on, &source, &Cut::End).unwrap();
     let branch = there.meta().lineage().unwrap().branch;
     assert_eq!(branch.as_deref(), Some(layout.branch()));
+}
+
+#[test]
+fn a_fork_has_the_noted_verdicts_of_its_source_and_tells_if_that_was_not_begun_here() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("home");
+    let env = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
+    fs::create_dir(dir.path().join(".kd")).unwrap();
+    let layout = Layout::find(dir.path(), &env).unwrap();
+    let source = Thread::create(&layout, &seats(&["ann"])).unwrap();
+    source.append(&draft("king", "Which?")).unwrap();
+    EventLog::open(&source).unwrap();
+    layout.note_verdict(source.id(), "d-1").unwrap();
+    let other = Thread::create(&layout, &seats(&["ann"])).unwrap();
+    layout.note_verdict(other.id(), "d-2").unwrap();
+    let forked = fork(&layout, &source, &Cut::End).unwrap();
+    let holds = |thread: &Thread, digest| layout.verdicts().holds(thread.id(), digest);
+    assert!(holds(&forked, "d-1") && holds(&source, "d-1"));
+    assert!(!holds(&forked, "d-2") && !holds(&other, "d-1"));
+    let foreign = |thread: &Thread| thread.meta().lineage().unwrap().foreign;
+    assert!(!foreign(&forked) && log::is_begun_here(&forked));
+    // As in a clone: git tracks the log.
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let done = git.args(args).current_dir(dir.path()).output().unwrap();
+        assert!(done.status.success(), "{args:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "-f", source.path().to_str().unwrap()]);
+    let tracked = fork(&layout, &source, &Cut::End).unwrap();
+    let again = fork(&layout, &tracked, &Cut::End).unwrap();
+    for thread in [&tracked, &again] {
+        assert!(foreign(thread) && log::is_own(thread) && !log::is_begun_here(thread));
+    }
+    assert!(holds(&again, "d-1"), "the verdict itself fell here");
 }
 
 #[test]

@@ -231,4 +231,87 @@ fn marked_verdicts_are_questions_too() {
     assert_eq!(found["best"]["name"], "bob", "{found:#}");
     assert_eq!(found["best"]["why"], "right in 2 of 2 marked questions");
     assert_eq!(found["ways"][1]["right"], 1.0);
+    // A mark that cannot be read is passed over and said; the others are questions.
+    let db = home.path().join(".local/share/kd/marks.db");
+    let mut bytes = fs::read(&db).expect("read");
+    let good = br#""credit":1.0"#;
+    let at = bytes.windows(good.len()).position(|part| part == good);
+    bytes[at.expect("the text of a mark") + 1] = b'x';
+    fs::write(&db, bytes).expect("written");
+    let said = home.run(&["eval", "--live", "--members", "ann,bob,cyd", "--dry-run"]);
+    assert!(
+        ok(&said).contains("council of ann, bob, cyd"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.err
+            .contains("1 mark cannot be read and is passed over: `kd marks` names them"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn the_right_answer_of_a_long_verdict_is_read_from_its_thread() {
+    let long = format!("[\"{}\"]", "seventeen ".repeat(60));
+    let home = Home::scripted(&[("ann", votes(&long)), ("bob", votes(&long))]);
+    let mut config: Value =
+        serde_json::from_slice(&fs::read(home.config_file()).expect("read")).expect("JSON");
+    config["deliberation"] = json!({"protocol": "vote", "answer": "json"});
+    fs::write(home.config_file(), config.to_string()).expect("written");
+    let line = [
+        "eval",
+        "--live",
+        "--members",
+        "ann,bob",
+        "--yes",
+        "--max-calls",
+        "99",
+        "--json",
+    ];
+    ok(&home.run(&["deliberate", "-m", "ann,bob", "-q", "Which words?"]));
+    ok(&home.run(&["mark", "right"]));
+    let found = home.run(&line).json();
+    assert_eq!(
+        (&found["questions"], &found["ways"][0]["right"]),
+        (&json!(1), &json!(1.0)),
+        "{found:#}"
+    );
+    // Of an answer that only the mark had, a digest is left.
+    ok(&home.run(&["mark", &long.replace("seven", "eigh")]));
+    let said = home.run(&line);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(
+        said.err
+            .contains("1 question left out: a mark keeps a digest of a right answer"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn one_question_has_an_interval() {
+    let home = home();
+    fs::write(
+        home.work().join("one.csv"),
+        "id,question,gold\nq1,What is 17*23?,391\n",
+    )
+    .expect("written");
+    let line = [
+        "eval",
+        "--live",
+        "one.csv",
+        "--members",
+        "ann,bob,cyd",
+        "--yes",
+        "--max-calls",
+        "99",
+    ];
+    let said = home.run(&line);
+    assert!(
+        ok(&said).contains("-95.0 to +100.0") && !said.out.contains("+100.0 to +100.0"),
+        "{}",
+        said.out
+    );
 }

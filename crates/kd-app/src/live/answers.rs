@@ -4,6 +4,7 @@ use super::{Known, NAME_CHARS, Way};
 use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use crate::marks::{records, verdict};
+use crate::words::count;
 use kd_core::Timestamp;
 use kd_core::batch::{Row, Status};
 use kd_core::clean::clean_line;
@@ -14,9 +15,10 @@ use kd_core::roles::Duty;
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
 use kd_core::view::View;
+use kd_eval::marks::{ANSWER_BYTES_MAX, is_shortened, shortened};
 use kd_eval::replay::{Question, Replay};
 use kd_store::user_dirs::project_key;
-use kd_store::{Layout, Place, Thread};
+use kd_store::{Layout, Place, Thread, Verdicts};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -256,7 +258,7 @@ pub(crate) struct Judged {
 pub(crate) fn judged(
     known: &Known,
     thread: Option<&str>,
-    (layout, places): (&Layout, &BTreeMap<String, Place>),
+    (layout, places, fell): (&Layout, &BTreeMap<String, Place>, &Verdicts),
 ) -> Result<Judged, String> {
     let id = thread.ok_or("it was not answered")?;
     let place = places.get(id).ok_or("its thread was forgotten")?;
@@ -275,7 +277,8 @@ pub(crate) fn judged(
         samples: plan.map_or(0, |plan| u64::from(plan.samples)),
     };
     // Who decides nothing is not right.
-    let Some((mut mark, report)) = verdict(layout, &thread).map_err(|why| why.as_line())? else {
+    let Some((mut mark, report)) = verdict(layout, &thread, fell).map_err(|why| why.as_line())?
+    else {
         return Ok(found);
     };
     judge_by_value(&mut mark, &known.gold, &report).map_err(|why| match mark.winner {
@@ -335,29 +338,66 @@ pub(crate) struct MarkedQuestion {
     pub(crate) at: Option<Timestamp>,
 }
 
+/// Marks that tell no question to ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Rows of the file that cannot be read, of any project.
+    pub unreadable: u64,
+    /// Marks of this project whose right answer was too long to be kept as it is.
+    pub shortened: u64,
+}
+
+impl PassedOver {
+    /// Says what was passed over, and what to type next.
+    pub fn lines(self) -> Vec<String> {
+        let unreadable = match self.unreadable {
+            0 => None,
+            n => Some(format!(
+                "{} cannot be read and {} passed over: `kd marks` names them",
+                count(n, "mark"),
+                if n == 1 { "is" } else { "are" },
+            )),
+        };
+        let shortened = match self.shortened {
+            0 => None,
+            n => Some(format!(
+                "{} left out: a mark keeps a digest of a right answer of more than {ANSWER_BYTES_MAX} bytes",
+                count(n, "question")
+            )),
+        };
+        unreadable.into_iter().chain(shortened).collect()
+    }
+}
+
 /// Returns the questions of this project whose right answers the user's marks tell, with the newest mark of each. Equal
-/// questions are asked once. Private threads are left out.
+/// questions are asked once. Private threads are left out, and marks that tell no question.
 ///
 /// # Errors
-/// If the marks or the threads of the project cannot be read.
-pub fn marked(kingdom: &Kingdom) -> Result<Vec<Known>, UserError> {
+/// If the file of marks or the threads of the project cannot be read.
+pub fn marked(kingdom: &Kingdom) -> Result<(Vec<Known>, PassedOver), UserError> {
     let layout = kingdom.env().layout()?;
     let mut texts = BTreeSet::new();
-    let found = all_marked(kingdom, (&layout, &all_places(&layout)?))?;
+    let (found, passed_over) = all_marked(kingdom, (&layout, &all_places(&layout)?))?;
     let mut found: Vec<Known> = found.into_iter().map(|marked| marked.known).collect();
     found.retain(|known| texts.insert(known.text.clone()));
-    Ok(found)
+    Ok((found, passed_over))
 }
 
 /// Returns the same with equal questions; `places`: [`all_places`].
 pub(crate) fn all_marked(
     kingdom: &Kingdom,
     (layout, places): (&Layout, &BTreeMap<String, Place>),
-) -> Result<Vec<MarkedQuestion>, UserError> {
+) -> Result<(Vec<MarkedQuestion>, PassedOver), UserError> {
     let env = kingdom.env();
     let project = project_key(layout.root());
+    let fell = layout.verdicts();
     let mut found = Vec::new();
-    for mark in kd_sql::marks::read(&env.user_dirs())? {
+    let all = kd_sql::marks::read_readable(&env.user_dirs())?;
+    let mut passed_over = PassedOver {
+        unreadable: all.unreadable.len() as u64,
+        ..PassedOver::default()
+    };
+    for mark in all.marks {
         let right = mark.winner.clone().filter(|_| mark.credit == 1.0);
         let gold = mark
             .answer
@@ -376,11 +416,23 @@ pub(crate) fn all_marked(
         if thread.meta().is_private() {
             continue;
         }
-        let Ok(Some((newest, report))) = verdict(layout, &thread) else {
+        let Ok(Some((newest, report))) = verdict(layout, &thread, &fell) else {
             continue;
         };
         let Some(plan) = report.plan.filter(|_| newest.message == mark.message) else {
             continue;
+        };
+        // Of a long answer the mark has a digest, and the thread has the answer if the council gave it.
+        let whole = (newest.winner.into_iter())
+            .chain(newest.members.into_iter().filter_map(|member| member.key))
+            .find(|answer| shortened(answer).as_ref() == Some(&gold));
+        let gold = match whole {
+            Some(whole) => whole,
+            None if is_shortened(&gold) => {
+                passed_over.shortened += 1;
+                continue;
+            }
+            None => gold,
         };
         found.push(MarkedQuestion {
             council: Council::of(&plan),
@@ -392,7 +444,7 @@ pub(crate) fn all_marked(
             },
         });
     }
-    Ok(found)
+    Ok((found, passed_over))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use kd_core::batch::{Gold, Method, Of, Row, Status};
 use kd_core::deliberation::judge_by_value;
 use kd_eval::marks::{By, Mark};
 use kd_sql::marks::Marks;
-use kd_store::{Layout, Place, Thread};
+use kd_store::{Layout, Place, Thread, Verdicts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -55,6 +55,7 @@ pub fn by_gold(batch: Option<&str>, gold: &[Gold], env: &Env) -> Result<ByGold, 
         batch_threads: (layout.batch_threads()?.into_iter())
             .map(|place| (place.id.0.clone(), place))
             .collect(),
+        fell: layout.verdicts(),
         layout,
         answered,
     };
@@ -67,7 +68,7 @@ pub fn by_gold(batch: Option<&str>, gold: &[Gold], env: &Env) -> Result<ByGold, 
     let mut lines: BTreeMap<(String, u32), usize> = BTreeMap::new();
     for row in gold {
         let skip = match lookup.mark(row) {
-            Ok(mark) if mark.fault(now).is_some() => mark.fault(now).unwrap_or_default().to_owned(),
+            Ok(mark) if mark.fault().is_some() => mark.fault().unwrap_or_default().to_owned(),
             Ok(mark) => match lines.insert((mark.thread.clone(), mark.message), row.line) {
                 // Equal questions of a batch share one answer.
                 Some(first) => format!("line {first} marked the same verdict"),
@@ -123,6 +124,7 @@ impl Answered {
 struct Lookup {
     layout: Layout,
     batch_threads: BTreeMap<String, Place>,
+    fell: Verdicts,
     answered: Option<Answered>,
 }
 
@@ -141,7 +143,7 @@ impl Lookup {
             None => threads::resolve(&self.layout, Some(id)).map_err(|why| why.as_line())?,
         };
         let thread = Thread::open(&place).map_err(|why| why.to_string())?;
-        let found = verdict(&self.layout, &thread).map_err(|why| why.as_line())?;
+        let found = verdict(&self.layout, &thread, &self.fell).map_err(|why| why.as_line())?;
         let Some((mut mark, report)) = found else {
             return Err("it has no verdict to mark".to_owned());
         };

@@ -2,10 +2,13 @@
 
 #[cfg(feature = "forum")]
 mod gold;
+mod own;
 mod promise;
 #[cfg(feature = "forum")]
 mod teach;
 
+pub use own::check_own;
+pub(crate) use own::note;
 pub use promise::{FROM_RECORD, Promised, promised};
 
 #[cfg(feature = "forum")]
@@ -23,7 +26,7 @@ use kd_core::deliberation::{self, Unjudged, judge, unmarked};
 use kd_core::view::View;
 use kd_eval::marks::Mark;
 use kd_store::user_dirs::project_key;
-use kd_store::{Layout, Thread, log};
+use kd_store::{Layout, Thread, Verdicts, log};
 
 /// Maximum characters of a name in a line.
 const NAME_CHARS: usize = 80;
@@ -87,44 +90,24 @@ pub fn records(thread: &Thread) -> Result<Option<Vec<Record>>, UserError> {
 /// Returns the newest verdict of a thread as a mark without a judgment, and its report. `None` without a deliberation,
 /// or if it decided nothing.
 ///
+/// `fell` has the verdicts of the project that are the user's own.
+///
 /// # Errors
-/// Those of [`records`].
-pub fn verdict(layout: &Layout, thread: &Thread) -> Result<Option<(Mark, Report)>, UserError> {
+/// Those of [`records`] and [`check_own`].
+pub fn verdict(
+    layout: &Layout,
+    thread: &Thread,
+    fell: &Verdicts,
+) -> Result<Option<(Mark, Report)>, UserError> {
     let Some(records) = records(thread)? else {
         return Ok(None);
     };
     let report = View::of(&records).report;
     let mark = unmarked(&report, &project_key(layout.root()));
-    if mark.is_some() {
-        check_own(thread)?;
+    if let Some(mark) = &mark {
+        check_own(thread, mark, fell)?;
     }
     Ok(mark.map(|mark| (mark, report)))
-}
-
-/// Refuses a thread whose record may be somebody else's: it was imported, or git tracks it, as in a clone. What its
-/// members are called comes from that file, and a mark would count for the user's models of these names.
-///
-/// # Errors
-/// If it is such a thread.
-pub fn check_own(thread: &Thread) -> Result<(), UserError> {
-    let id = clean_line(&thread.id().0, NAME_CHARS);
-    let (why, next) = if thread.meta().origin().is_some() {
-        (
-            format!("{id} was imported"),
-            "`kd deliberate \"…\"` asks your own members: mark that verdict",
-        )
-    } else if !log::is_own(thread) {
-        (
-            format!("the record of {id} is tracked by git or belongs to another user"),
-            "`kd deliberate \"…\"` asks your own members: mark that verdict; \
-             if you wrote the record, `git rm --cached` its .kd-events.jsonl",
-        )
-    } else {
-        return Ok(());
-    };
-    Err(UserError::usage(format!("{why}; nothing was marked"))
-        .because("its members are named by somebody else's file, and marks are about your own")
-        .next(next))
 }
 
 /// The error of a thread without a verdict.
@@ -148,16 +131,13 @@ pub fn say(
     live: Option<&Report>,
     env: &Env,
 ) -> Result<Marked, UserError> {
-    if thread.meta().origin().is_some() {
-        check_own(thread)?;
-    }
     let live = live.and_then(|report| {
         let mark = unmarked(report, &project_key(layout.root()))?;
         Some((mark, report.clone()))
     });
     let found = match live {
         Some(found) => Some(found),
-        None => verdict(layout, thread)?,
+        None => verdict(layout, thread, &layout.verdicts())?,
     };
     let (mut mark, report) = found.ok_or_else(no_verdict)?;
     judge(&mut mark, word, &report).map_err(|why| unjudged(&why))?;
@@ -176,13 +156,14 @@ pub fn unjudged(why: &Unjudged) -> UserError {
 #[cfg(feature = "forum")]
 pub fn keep(mut mark: Mark, env: &Env) -> Result<Marked, UserError> {
     mark.at = env.now()?;
-    if let Some(why) = mark.fault(mark.at) {
+    if let Some(why) = mark.fault() {
         return Err(
             UserError::usage("the verdict cannot be marked; nothing was changed")
                 .because(why)
                 .next("`kd council show` shows the record of the thread"),
         );
     }
+    mark.shorten();
     let mut marks = kd_sql::marks::Marks::open(&env.user_dirs())?;
     let before = marks.add(&mark)?;
     let count = marks.count()?;

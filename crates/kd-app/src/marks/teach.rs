@@ -7,7 +7,7 @@ use kd_core::clean::clean_line;
 use kd_core::{Timestamp, deliberation::report::Report};
 use kd_eval::marks::{Mark, teaching};
 use kd_store::user_dirs::make_private;
-use kd_store::{Layout, Place, Thread, private};
+use kd_store::{Layout, Place, Thread, Verdicts, private};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -52,8 +52,9 @@ pub fn lessons(env: &Env) -> Result<Vec<Lesson>, UserError> {
         .collect();
     let mut unmarked: Vec<Mark> = Vec::new();
     let mut reports: Vec<Report> = Vec::new();
+    let fell = layout.verdicts();
     for place in newest(&layout)? {
-        let Some((mark, report)) = readable(&layout, &place) else {
+        let Some((mark, report)) = readable(&layout, &place, &fell) else {
             continue;
         };
         if !marked.contains(&(&mark.project, &mark.thread, mark.message)) {
@@ -92,12 +93,12 @@ fn newest(layout: &Layout) -> Result<Vec<Place>, UserError> {
 }
 
 /// Returns the verdict of a thread, unless it is private, may be somebody else's or cannot be read.
-fn readable(layout: &Layout, place: &Place) -> Option<(Mark, Report)> {
+fn readable(layout: &Layout, place: &Place, fell: &Verdicts) -> Option<(Mark, Report)> {
     let thread = Thread::open(place).ok()?;
     if thread.meta().is_private() {
         return None;
     }
-    verdict(layout, &thread).ok()?
+    verdict(layout, &thread, fell).ok()?
 }
 
 fn hint_file(env: &Env) -> Result<PathBuf, UserError> {

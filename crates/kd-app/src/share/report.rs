@@ -6,12 +6,12 @@ use crate::batch::of;
 use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use crate::live::{
-    Answered, Council, Known, MarkedQuestion, Way, all_marked, all_places, judged, read_rows,
-    thread_of,
+    Answered, Council, Known, MarkedQuestion, PassedOver, Way, all_marked, all_places, judged,
+    read_rows, thread_of,
 };
 use kd_core::Timestamp;
 use kd_core::batch::Row;
-use kd_store::{Layout, Place, Thread};
+use kd_store::{Layout, Place, Thread, Verdicts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +22,8 @@ pub struct SharedAnswers {
     pub councils: Vec<SharedCouncil>,
     /// Number of shared questions whose right answer is unknown.
     pub unmarked: u64,
+    /// Marks that tell no right answer.
+    pub passed_over: PassedOver,
 }
 
 /// The answers to the shared questions of one council.
@@ -51,7 +53,7 @@ impl SharedCouncil {
         &mut self,
         questions: Vec<(usize, MarkedQuestion)>,
         rows: &Rows,
-        at: (&Layout, &Places),
+        at: (&Layout, &Places, &Verdicts),
     ) {
         let mut texts = BTreeSet::new();
         let mut faulty: Vec<Self> = Vec::new();
@@ -161,7 +163,8 @@ impl Kingdom {
             }
             found.is_some() && !is_private
         });
-        let mut marked = all_marked(self, (&layout, &threads))?;
+        let (mut marked, passed_over) = all_marked(self, (&layout, &threads))?;
+        let fell = layout.verdicts();
         marked.retain(|question| ids.contains(question.known.id.as_str()));
         let unmarked = (ids.len() - marked.len()) as u64;
         let mut councils: Vec<(Council, Vec<(usize, MarkedQuestion)>)> = Vec::new();
@@ -176,7 +179,7 @@ impl Kingdom {
             .into_iter()
             .map(|(council, questions)| {
                 let mut found = SharedCouncil::new(council);
-                found.add(questions, &rows, (&layout, &threads));
+                found.add(questions, &rows, (&layout, &threads, &fell));
                 found
             })
             .collect();
@@ -184,6 +187,10 @@ impl Kingdom {
         for thread in private {
             unshare(&self.env().user_dirs(), &layout, &thread)?;
         }
-        Ok(SharedAnswers { councils, unmarked })
+        Ok(SharedAnswers {
+            councils,
+            unmarked,
+            passed_over,
+        })
     }
 }

@@ -114,54 +114,6 @@ impl Mark {
     }
 }
 
-/// Maximum characters of a name in a mark of a file.
-const NAME_CHARS_MAX: usize = 200;
-/// Maximum members of a mark of a file.
-const MEMBERS_MAX: usize = 1000;
-
-impl Mark {
-    /// Returns why a mark from a file cannot be used; `None` if it can. `now` bounds its time: a mark of the future would
-    /// count as the newest for ever.
-    pub fn fault(&self, now: Timestamp) -> Option<&'static str> {
-        let is_name = |name: &str| {
-            let chars = name.chars().take(NAME_CHARS_MAX + 1);
-            !name.is_empty() && !name.contains(char::is_control) && chars.count() <= NAME_CHARS_MAX
-        };
-        let is_share = |share: f64| (0.0..=1.0).contains(&share);
-        let confidences = self.members.iter().filter_map(|member| member.confidence);
-        let names = [&self.project, &self.thread, &self.kind, &self.protocol];
-        let members = self.members.iter().flat_map(|m| [&m.name, &m.model]);
-        let members = members.chain(&self.unasked).chain(&self.stopping);
-        let is_path = |name: &str| name.contains(['/', '\\']) || name.starts_with('.');
-        [
-            (self.at > now, "its time is in the future"),
-            (self.message == 0, "messages are numbered from 1"),
-            (
-                self.members.is_empty() || self.members.len() + self.unasked.len() > MEMBERS_MAX,
-                "it must have from 1 to 1,000 members",
-            ),
-            (
-                !self.usd.is_finite() || self.usd < 0.0,
-                "its cost must not be negative",
-            ),
-            (
-                !is_share(self.credit) || !confidences.into_iter().all(is_share),
-                "a share is not from 0 to 1",
-            ),
-            (
-                is_path(&self.thread) || is_path(&self.project),
-                "its thread or project is a path",
-            ),
-            (
-                !names.into_iter().chain(members).all(|name| is_name(name)),
-                "a name is empty, has control characters or is longer than 200 characters",
-            ),
-        ]
-        .into_iter()
-        .find_map(|(is_so, why)| is_so.then_some(why))
-    }
-}
-
 /// Strips the version (a date or tag) from a model name. Versions of one model are similar, but not equal.
 pub fn family(model: &str) -> &str {
     let model = model.split_once('@').map_or(model, |(name, _)| name);
@@ -184,66 +136,6 @@ pub fn family(model: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_mark_of_a_file_that_cannot_be_true_is_not_used() {
-        let now: Timestamp = "2026-03-01T09:00:00Z".parse().unwrap();
-        let good = Mark {
-            v: VERSION,
-            project: "work-01234567".into(),
-            thread: "council-a94d".into(),
-            message: 6,
-            at: now,
-            by: By::Import,
-            kind: "number".into(),
-            protocol: "vote".into(),
-            members: vec![Member {
-                name: "ann".into(),
-                model: "vendor/m-1".into(),
-                key: None,
-                backs: true,
-                confidence: Some(0.9),
-            }],
-            unasked: Vec::new(),
-            stopping: None,
-            winner: None,
-            credit: 1.0,
-            answer: None,
-            calls: 3,
-            usd: 0.01,
-        };
-        assert_eq!(good.fault(now), None);
-        type Change = fn(&mut Mark);
-        let changes: [(Change, &str); 18] = [
-            (|m| m.at = "9000-01-01T00:00:00Z".parse().unwrap(), "future"),
-            (|m| m.message = 0, "numbered"),
-            (|m| m.members.clear(), "members"),
-            (|m| m.members = vec![m.members[0].clone(); 1001], "members"),
-            (|m| m.usd = -5.0, "cost"),
-            (|m| m.usd = f64::INFINITY, "cost"),
-            (|m| m.usd = f64::NAN, "cost"),
-            (|m| m.credit = 1.1, "share"),
-            (|m| m.credit = f64::NAN, "share"),
-            (|m| m.members[0].confidence = Some(-0.1), "share"),
-            (|m| m.thread = "../../x".into(), "path"),
-            (|m| m.project = ".hidden".into(), "path"),
-            (|m| m.thread = "a\u{1b}[2Jb".into(), "control"),
-            (|m| m.kind = "k".repeat(100_000), "longer"),
-            (|m| m.members[0].model.clear(), "empty"),
-            (|m| m.unasked = vec![String::new()], "empty"),
-            (|m| m.stopping = Some("a\u{1b}[2Jb".into()), "control"),
-            (|m| m.unasked = vec!["m".into(); 1000], "members"),
-        ];
-        for (change, why) in changes {
-            let mut bad = good.clone();
-            change(&mut bad);
-            let fault = bad.fault(now);
-            assert!(
-                fault.is_some_and(|fault| fault.contains(why)),
-                "{why}: {fault:?}"
-            );
-        }
-    }
 
     fn member(name: &str, key: &str, backs: bool) -> Member {
         Member {

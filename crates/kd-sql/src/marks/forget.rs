@@ -1,11 +1,44 @@
-//! Forgetting marks: nothing of them stays in the file.
+//! Forgetting marks: finds those of a thread, and leaves nothing of them in the file.
 
 use super::sums::sum_up;
 use super::{Marks, refused, writing};
 use kd_store::error::Error;
 use rusqlite::params;
 
+/// A thread that has marks, of any project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkedThread {
+    /// The project, as its marks name it.
+    pub project: String,
+    /// The thread.
+    pub thread: String,
+    /// Number of its verdicts with a mark, readable or not.
+    pub marks: u64,
+}
+
 impl Marks {
+    /// Returns the threads of all projects that have marks, readable or not, sorted.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn threads(&self) -> Result<Vec<MarkedThread>, Error> {
+        let read = || -> Result<Vec<MarkedThread>, rusqlite::Error> {
+            let mut found = self.db.prepare(
+                "SELECT project, thread, count(*) FROM marks WHERE current = 1
+                 GROUP BY project, thread ORDER BY project, thread",
+            )?;
+            let rows = found.query_map([], |row| {
+                Ok(MarkedThread {
+                    project: row.get(0)?,
+                    thread: row.get(1)?,
+                    marks: row.get::<_, i64>(2)?.max(0) as u64,
+                })
+            })?;
+            rows.collect()
+        };
+        read().map_err(|source| refused(&self.path, source))
+    }
+
     /// Forgets the marks of a thread, or of some of its messages, including all earlier ones. Returns the number of
     /// verdicts that had a mark; changes nothing in a dry run.
     ///

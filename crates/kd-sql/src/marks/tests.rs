@@ -356,3 +356,85 @@ fn marks_that_cannot_be_read_are_counted_named_replaced_and_forgotten() {
     assert_eq!(marks.forget_all().unwrap(), 3);
     assert_eq!(count(&dirs).unwrap(), 0);
 }
+
+#[test]
+fn a_verdict_of_any_size_is_kept_in_bounds_and_compared_as_before() {
+    let home = tempfile::tempdir().unwrap();
+    let mut marks = Marks::open(&dirs(home.path())).unwrap();
+    let long = |end: &str| Some("4".repeat(300_000) + end);
+    let member = |end: &str| kd_eval::marks::Member {
+        name: "ann".into(),
+        model: "vendor/m-1".into(),
+        key: long(end),
+        backs: end == "x",
+        confidence: None,
+    };
+    let big = Mark {
+        members: vec![member("x"), member("x"), member("y")],
+        winner: long("x"),
+        answer: long("y"),
+        ..mark("council-1", 5, 0.0)
+    };
+    marks.add(&big).unwrap();
+    let kept = marks.all().unwrap().remove(0);
+    let told = |mark: &Mark| -> Vec<Option<bool>> {
+        mark.members.iter().map(|m| mark.was_right(m)).collect()
+    };
+    assert_eq!(told(&kept), [Some(false), Some(false), Some(true)]);
+    assert_eq!(told(&kept), told(&big));
+    assert!(kept.line().unwrap().len() < 4096);
+    assert_eq!(marks.sums().unwrap(), Sums::of([&big]));
+    // What a decision reads is the same.
+    assert_eq!(marks.of_kind("number").unwrap().recent, [kept]);
+}
+
+#[test]
+fn what_is_exported_makes_the_same_marks_elsewhere() {
+    let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut marks = Marks::open(&dirs(home.path())).unwrap();
+    let all: Vec<Mark> = (0..50)
+        .map(|at| Mark {
+            by: By::Import,
+            usd: 0.1 * at as f64,
+            winner: Some(format!("{at}\n\u{0}\"日").repeat(at as usize)),
+            ..council_mark(at, "number", "vendor/m-1", at % 3 > 0)
+        })
+        .collect();
+    marks.add_all(&all).unwrap();
+    let lines: Vec<String> = (marks.all().unwrap().iter())
+        .map(|mark| mark.line().unwrap())
+        .collect();
+    let read = |line: &String| Mark::of_line(line, Timestamp::MAX).unwrap();
+    let read: Vec<Mark> = lines.iter().map(read).collect();
+    let mut copy = Marks::open(&dirs(other.path())).unwrap();
+    assert_eq!(copy.import(&read).unwrap().added, 50);
+    assert_eq!(copy.all().unwrap(), marks.all().unwrap());
+    assert_eq!(copy.sums().unwrap(), marks.sums().unwrap());
+}
+
+#[test]
+fn marks_of_any_project_are_found_by_thread() {
+    let home = tempfile::tempdir().unwrap();
+    let mut marks = Marks::open(&dirs(home.path())).unwrap();
+    let of = |project: &str, thread: &str, message| Mark {
+        project: project.into(),
+        ..mark(thread, message, 1.0)
+    };
+    assert_eq!(marks.threads().unwrap(), []);
+    let all = [
+        of("p-1", "council-1", 5),
+        of("p-1", "council-1", 9),
+        of("p-2", "council-1", 5),
+    ];
+    marks.add_all(&all).unwrap();
+    marks.add(&of("p-2", "council-1", 5)).unwrap();
+    let place = |project: &str, thread: &str, marks| MarkedThread {
+        project: project.into(),
+        thread: thread.into(),
+        marks,
+    };
+    let found = [place("p-1", "council-1", 2), place("p-2", "council-1", 1)];
+    assert_eq!(marks.threads().unwrap(), found);
+    assert_eq!(marks.forget("p-2", "council-1", None, false).unwrap(), 1);
+    assert_eq!(marks.threads().unwrap(), found[..1]);
+}

@@ -36,6 +36,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("copied", copied),
     ("queue", queue),
     ("seated", seated),
+    ("verdicts", verdicts),
     ("current", current),
     ("temporary", temporary),
     ("events", events),
@@ -257,6 +258,13 @@ fn seated(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error
         return Ok(Vec::new());
     }
     let found = job.layout.forget_seated(&target.place.id, dry)?;
+    let found = found.and_then(|(path, count)| Found::count(path, count, "note"));
+    Ok(found.into_iter().collect())
+}
+
+/// The digests of its verdicts, whatever is forgotten of it: they could confirm a guess of the text.
+fn verdicts(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
+    let found = job.layout.forget_verdicts(&target.place.id, dry)?;
     let found = found.and_then(|(path, count)| Found::count(path, count, "note"));
     Ok(found.into_iter().collect())
 }

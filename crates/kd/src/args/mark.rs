@@ -58,6 +58,8 @@ Examples:
   kd marks export > marks.jsonl  one JSON object per line
   kd marks import marks.jsonl
   kd marks forget a94d           the marks of a thread
+  kd marks forget a94d --project app-0f1e2d3c
+                                 of another project, named as `kd marks` names it
   kd marks forget --all          asks first; --yes does not"
 )]
 pub(crate) struct Marks {
@@ -89,6 +91,9 @@ pub(crate) enum MarksCommand {
         /// The thread's id or a unique prefix
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<String>,
+        /// The project of the thread, as `kd marks` names it, or the beginning of that [default: this one]
+        #[arg(long, value_name = "NAME", conflicts_with = "all")]
+        project: Option<String>,
         /// All marks
         #[arg(long)]
         all: bool,

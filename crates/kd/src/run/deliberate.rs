@@ -47,6 +47,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
     outfile::check(args.output.output.as_deref(), here)?;
     outfile::check(args.export.as_deref(), here)?;
+    check_marks(args, here)?;
     let kingdom = trust::open(here, quiet)?;
     let members = kd_app::trust::Named::only(&args.members);
     kd_app::trust::check(kingdom.project(), members, kingdom.env())?;
@@ -168,7 +169,11 @@ fn ended(
             ask_back::advise(args);
             Exit::AsksBack
         }
-        (Exit::Done, Some(share)) if !keeps(promised, share) => Exit::NoPromise,
+        (Exit::Done, Some(share)) if !keeps(promised, share) => {
+            // They may have become unreadable while members were asked.
+            check_marks(args, here)?;
+            Exit::NoPromise
+        }
         (exit, _) => exit,
     })
 }
@@ -462,6 +467,23 @@ fn say_why_none(args: &Deliberate, report: &Report, played: &Played) {
     if report.verdict.is_some() && !is_shown && !args.output.is_json() && !played.closed {
         notice_line(FROM_RECORD);
     }
+}
+
+/// Refuses `--require` if the user's marks cannot be read: nothing could be promised, whatever the members answer.
+fn check_marks(args: &Deliberate, here: &Here) -> Result<(), Error> {
+    if args.require.is_none() {
+        return Ok(());
+    }
+    kd_sql::marks::of_kind(&here.user_dirs(), "").map_err(|why| {
+        Error::new(
+            "no_promise",
+            Exit::NoPromise,
+            "your marks cannot be read, so nothing can be promised",
+        )
+        .because(why)
+        .next("`kd marks` tests the file; without --require the question is asked all the same")
+    })?;
+    Ok(())
 }
 
 /// Returns whether the promise is at least as high as required.

@@ -1,9 +1,10 @@
 //! `kd mark` and `kd marks`: record which verdicts were right.
 
+mod file;
+mod forget;
 mod gold;
 pub(super) mod next;
 
-use super::agreed::agreed;
 use super::deliberate::record::records;
 use super::here::Here;
 use crate::args::mark::{Mark as Args, Marks as MarksArgs, MarksCommand};
@@ -11,21 +12,17 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
-use kd_app::infile;
 use kd_app::marks as kept;
 use kd_core::deliberation;
-use kd_core::formats::{self, MARK, Newer};
+use kd_core::formats;
 use kd_core::view::View;
-use kd_eval::marks::{By, Mark};
-use kd_sql::marks::{self, Marks, Readable};
+use kd_eval::marks::By;
+use kd_sql::marks::{self, Readable};
 use kd_store::user_dirs::project_key;
 use serde_json::json as object;
-use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::io::{self, Write};
 use std::process::Command;
 
-/// Maximum bytes of a marks file.
-const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Maximum characters of an answer in the list.
 const ANSWER_CHARS_MAX: usize = 60;
 /// Characters of the hash of a project's folder in the list.
@@ -61,10 +58,10 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
     }
     let layout = here.layout()?;
     let (thread, records) = records(here, id)?;
-    kept::check_own(&thread)?;
     let report = View::of(&records).report;
     let mut mark = deliberation::unmarked(&report, &project_key(layout.root()))
         .ok_or_else(kept::no_verdict)?;
+    kept::check_own(&thread, &mark, &layout.verdicts())?;
     match (word, &args.by) {
         (Some(word), _) => {
             deliberation::judge(&mut mark, word, &report).map_err(|why| kept::unjudged(&why))?
@@ -129,65 +126,30 @@ pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
             if !args.json {
                 next::hint(here);
             }
-            return Ok(exit);
+            Ok(exit)
         }
-        Some(MarksCommand::Next { json }) => return next::next(*json, here),
-        Some(MarksCommand::Export) => {
-            let mut out = crate::out::stdout().lock();
-            let all = marks::read_readable(&here.user_dirs())?;
-            for mark in &all.marks {
-                writeln!(out, "{}", json::text(mark, false)?)?;
-            }
-            return name_unreadable(&all);
-        }
-        Some(MarksCommand::Import { file }) => import(file, here)?,
-        Some(MarksCommand::Forget { id, yes, .. }) => return forget(id.as_deref(), *yes, here),
+        Some(MarksCommand::Next { json }) => next::next(*json, here),
+        Some(MarksCommand::Export) => file::export(here),
+        Some(MarksCommand::Import { file }) => file::import(file, here),
+        Some(MarksCommand::Forget {
+            id, project, yes, ..
+        }) => match id {
+            Some(id) => forget::of_thread(id, project.as_deref(), here),
+            None => forget::all(*yes, here),
+        },
     }
-    Ok(Exit::Done)
 }
 
-/// Forgets the marks of a thread, or all. Asks before all are forgotten: they cannot be earned again soon.
-fn forget(id: Option<&str>, yes: bool, here: &Here) -> Result<Exit, Error> {
-    let dirs = here.user_dirs();
-    let known = marks::count(&dirs)?;
-    let words = kd_app::words::count(known, "mark");
-    let gone = match id {
-        _ if known == 0 => 0,
-        None => {
-            if !yes && !io::stdin().is_terminal() {
-                let what = format!("all your marks would be forgotten: {words}");
-                let next = "`kd marks export > marks.jsonl` keeps them; confirm with --yes, or run it in a terminal";
-                return Err(Error::usage(what).next(next));
-            }
-            if !yes && !agreed(&format!("Forget all your marks ({words})?"))? {
-                writeln!(crate::out::stderr(), "nothing was changed")?;
-                return Ok(Exit::Interrupted);
-            }
-            Marks::open(&dirs)?.forget_all()?
-        }
-        Some(id) => {
-            let (layout, place) = kd_app::threads::find(here, Some(id))?;
-            let project = project_key(layout.root());
-            Marks::open(&dirs)?.forget(&project, &place.id.0, None, false)?
-        }
-    };
-    let mut out = crate::out::stdout().lock();
-    writeln!(out, "forgot {}", kd_app::words::count(gone as u64, "mark"))?;
-    Ok(Exit::Done)
-}
-
-/// Names the rows that were passed over on stderr.
-fn name_unreadable(all: &Readable) -> Result<Exit, Error> {
-    if all.unreadable.is_empty() {
+/// Names on stderr the rows that were passed over, and the places of marks that no import would take, with the reasons.
+fn name_unreadable(all: &Readable, unfit: &[(String, String)]) -> Result<Exit, Error> {
+    if all.unreadable.is_empty() && unfit.is_empty() {
         return Ok(Exit::Done);
     }
+    let rows = (all.unreadable.iter()).map(|(row, why)| (format!("row {row} of marks.db"), why));
+    let marks = (unfit.iter()).map(|(place, why)| (format!("the mark of {place}"), why));
     let mut err = crate::out::stderr().lock();
-    for (row, why) in &all.unreadable {
-        writeln!(
-            err,
-            "kd: row {row} of marks.db was passed over: {}",
-            clean::line(why)
-        )?;
+    for (what, why) in rows.chain(marks) {
+        writeln!(err, "kd: {what} was passed over: {}", clean::line(why))?;
     }
     writeln!(
         err,
@@ -209,7 +171,7 @@ fn list(as_json: bool, here: &Here) -> Result<Exit, Error> {
                 true
             )?
         )?;
-        return name_unreadable(&found);
+        return name_unreadable(&found, &[]);
     }
     if all.is_empty() && found.unreadable.is_empty() {
         writeln!(
@@ -247,59 +209,20 @@ fn list(as_json: bool, here: &Here) -> Result<Exit, Error> {
             elsewhere(&mark.project, current.as_deref())
         )?;
     }
-    name_unreadable(&found)
+    name_unreadable(&found, &[])
 }
 
-/// Names the project of a mark if it is not the current one: the name of its folder, and the beginning of its hash.
+/// Names the project of a mark if it is not the current one.
 fn elsewhere(project: &str, current: Option<&str>) -> String {
-    if current == Some(project) {
-        return String::new();
+    match current == Some(project) {
+        true => String::new(),
+        false => format!("  in project {}", shown_project(project)),
     }
+}
+
+/// Returns the name of a project for people: the name of its folder, and the beginning of its hash.
+fn shown_project(project: &str) -> String {
     let (name, hash) = project.rsplit_once('-').unwrap_or((project, ""));
     let hash: String = hash.chars().take(HASH_CHARS).collect();
-    format!("  in project {}", clean::line(&format!("{name}-{hash}")))
-}
-
-/// Imports a marks file: all lines or, if one cannot be read, none.
-fn import(file: &Path, here: &Here) -> Result<(), Error> {
-    let named = clean::line(&file.display().to_string());
-    let failed = |why: &dyn std::fmt::Display| {
-        Error::usage(format!("{named} cannot be imported; nothing was changed")).because(why)
-    };
-    let text = infile::read_text(file, FILE_BYTES_MAX).map_err(|e| failed(&e))?;
-    let now = here.now()?;
-    let mut found = Vec::new();
-    for (at, line) in text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty())
-    {
-        let number = at + 1;
-        MARK.check(formats::stated(line.as_bytes(), "v"))
-            .map_err(|newer| failed(&format!("line {number} has {newer}")).next(Newer::HINT))?;
-        let mut mark: Mark =
-            serde_json::from_str(line).map_err(|e| failed(&format!("line {number}: {e}")))?;
-        if let Some(why) = mark.fault(now) {
-            return Err(failed(&format!("line {number}: {why}")));
-        }
-        mark.by = By::Import;
-        found.push(mark);
-    }
-    let dirs = here.user_dirs();
-    let done = Marks::open(&dirs)?.import(&found)?;
-    let mut out = crate::out::stdout().lock();
-    let replaced = match done.replaced {
-        0 => String::new(),
-        n => format!("; {n} replaced an earlier one"),
-    };
-    let kept = match done.kept {
-        0 => String::new(),
-        n => format!("; kept {n} that are as new or newer"),
-    };
-    writeln!(
-        out,
-        "imported {}{replaced}{kept}",
-        kd_app::words::count(done.added + done.replaced, "mark")
-    )?;
-    Ok(())
+    clean::line(&format!("{name}-{hash}"))
 }

@@ -5,6 +5,7 @@ mod support;
 
 mod gold;
 mod promises;
+mod shown;
 mod whose;
 
 use serde_json::{Value, json};

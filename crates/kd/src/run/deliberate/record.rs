@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::face::deliberation::export::{self, Form};
 use crate::face::json;
 use crate::render::clean;
-use crate::render::wrap::wrap;
+use crate::render::wrap::fold;
 use kd_app::page;
 use kd_app::threads::Thread;
 use kd_core::Record;
@@ -158,7 +158,7 @@ pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
         let line = clean::line(&line);
         // Without a terminal, each sentence is one line for other programs.
         let parts = match columns {
-            Some(columns) => wrap(&line, columns.saturating_sub(1)),
+            Some(columns) => fold(&line, columns.saturating_sub(1), 0),
             None => vec![line],
         };
         for part in parts {

@@ -12,6 +12,7 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
     let quiet = args.output.quiet;
     outfile::check(args.output.output.as_deref(), here)?;
     outfile::check(args.export.as_deref(), here)?;
+    super::check_marks(args, here)?;
     let kingdom = trust::open(here, quiet)?;
     let config = settings(args, kingdom.loaded(), here)?;
     kingdom.sweep();

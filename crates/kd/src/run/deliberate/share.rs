@@ -5,7 +5,7 @@
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::run::agreed::agreed_after;
-use crate::run::eval::live::{Manner, ask as ask_ways};
+use crate::run::eval::live::{GoesOn, Manner, ask as ask_ways};
 use crate::run::here::Here;
 use crate::run::notices::notice_line;
 use crate::run::stage::Played;
@@ -14,9 +14,11 @@ use kd_app::share::{
     Afforded, Consent, REPORT, Reserved, Shared, consent, is_news, keep_consent, may_share,
 };
 use kd_core::config::{Config, EvalConfig};
-use kd_store::{Layout, Thread};
+use kd_store::{Layout, Thread, Watching};
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::Notify;
 
 /// Asks the other ways, if the question is one of the share and the user agrees.
 pub(super) fn ask(
@@ -82,11 +84,18 @@ fn compare(
             "also asked for comparison: {best} alone, and samples of it at the cost of the council (eval.share; Ctrl+C ends it); `{REPORT}` compares",
         ));
     }
+    let changed = Arc::new(Notify::new());
+    let notify = changed.clone();
+    let watching = Watching::new(folder, move || notify.notify_one());
+    let goes_on = GoesOn {
+        holds: &goes_on,
+        changed: watching.is_ok().then_some(&*changed),
+    };
     let asked = ask_ways(
         &mut shared.live,
         Some(shared.council),
         Manner::Aside,
-        &goes_on,
+        Some(goes_on),
     );
     kingdom.end_shared()?;
     kingdom.unshare_private(layout, folder)?;

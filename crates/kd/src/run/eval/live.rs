@@ -16,7 +16,9 @@ use crate::run::trust;
 use found::{All, Found};
 use kd_app::batch::{Batching, Ended, Why};
 use kd_app::infile;
-use kd_app::live::{Answered, Best, Cost, Known, Live, LiveRequest, Way, marked, samples};
+use kd_app::live::{
+    Answered, Best, Cost, Known, Live, LiveRequest, PassedOver, Way, marked, samples,
+};
 use kd_app::share::SharedCouncil;
 use kd_app::words::count;
 use kd_app::{Limits, Runtime, outfile};
@@ -25,12 +27,18 @@ use kd_core::formats::EVAL_LIVE_ESTIMATE;
 use kd_tui::signals::{Caught, Signals};
 use serde_json::{Value, json as object};
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::pin::pin;
 use std::time::Duration;
+use tokio::sync::Notify;
 
-/// Time between two looks at the progress.
-const LOOK: Duration = Duration::from_millis(500);
+/// Time between two looks at a condition whose changes are notified: network file systems do not tell of those by other
+/// machines.
+const LOOK: Duration = Duration::from_secs(10);
+/// The same if they cannot be notified.
+const LOOK_OFTEN: Duration = Duration::from_millis(500);
 
 pub(super) fn run(args: &Eval, questions: Option<&Path>, here: &Here) -> Result<Exit, Error> {
     let options = &args.live;
@@ -75,7 +83,11 @@ pub(super) fn run(args: &Eval, questions: Option<&Path>, here: &Here) -> Result<
     };
     let known = match questions {
         Some(path) => read(path, &source)?,
-        None => marked(&kingdom)?,
+        None => {
+            let (known, passed_over) = marked(&kingdom)?;
+            tell(passed_over);
+            known
+        }
     };
     let request = LiveRequest {
         members: args.members.clone(),
@@ -103,7 +115,7 @@ pub(super) fn run(args: &Eval, questions: Option<&Path>, here: &Here) -> Result<
     if args.format == Some(Format::Eee) {
         written::make_folder(args, here)?;
     }
-    let answered = match ask(&mut live, None, Manner::of(args.json), &|| true)? {
+    let answered = match ask(&mut live, None, Manner::of(args.json), None)? {
         Ok(answered) => answered,
         Err(exit) => return Ok(exit),
     };
@@ -126,6 +138,7 @@ pub(super) fn run(args: &Eval, questions: Option<&Path>, here: &Here) -> Result<
 fn report(args: &Eval, here: &Here) -> Result<Exit, Error> {
     let kingdom = trust::open(here, args.json)?;
     let shared = kingdom.shared()?;
+    tell(shared.passed_over);
     if shared.councils.is_empty() {
         let what = match shared.unmarked {
             0 => "no question was shared yet".to_owned(),
@@ -170,6 +183,12 @@ fn report(args: &Eval, here: &Here) -> Result<Exit, Error> {
     }
     all.show(args, here)?;
     Ok(all.exit())
+}
+
+/// Says which marks were passed over.
+fn tell(passed_over: PassedOver) {
+    let lines = passed_over.lines();
+    lines.iter().for_each(|line| notice_line(line));
 }
 
 /// Reads questions with their right answers.
@@ -305,14 +324,36 @@ impl Manner {
     }
 }
 
+/// The condition under which questions may be asked.
+#[derive(Clone, Copy)]
+pub(in crate::run) struct GoesOn<'a> {
+    /// Whether it holds now.
+    pub(in crate::run) holds: &'a dyn Fn() -> bool,
+    /// Notified when that may have changed; `None` if changes cannot be notified.
+    pub(in crate::run) changed: Option<&'a Notify>,
+}
+
+impl GoesOn<'_> {
+    /// Waits until the condition does not hold any more.
+    async fn over(self) {
+        while (self.holds)() {
+            match self.changed {
+                Some(changed) => {
+                    let _ = tokio::time::timeout(LOOK, changed.notified()).await;
+                }
+                None => tokio::time::sleep(LOOK_OFTEN).await,
+            }
+        }
+    }
+}
+
 /// Asks all ways, without the council if its cost is known already. Returns the exit code if they did not come to an end.
-/// `goes_on` is called before each way and while it is asked: once it returns `false`, requests in flight are stopped and
-/// nothing more is sent.
+/// Once `goes_on` does not hold any more, requests in flight are stopped and nothing more is sent; `None` always holds.
 pub(in crate::run) fn ask(
     live: &mut Live,
     mut council: Option<Cost>,
     manner: Manner,
-    goes_on: &dyn Fn() -> bool,
+    goes_on: Option<GoesOn<'_>>,
 ) -> Result<Result<Vec<(Way, Answered)>, Exit>, Error> {
     let runtime = Runtime::new()?;
     let mut answered: Vec<(Way, Answered)> = Vec::new();
@@ -326,7 +367,7 @@ pub(in crate::run) fn ask(
             }
             _ => {}
         }
-        if !goes_on() {
+        if goes_on.is_some_and(|goes_on| !(goes_on.holds)()) {
             return Ok(Err(Exit::Interrupted));
         }
         let batching = live.batching(way)?;
@@ -364,22 +405,30 @@ async fn play(
     batching: Batching<'_>,
     way: Way,
     manner: Manner,
-    goes_on: &dyn Fn() -> bool,
+    goes_on: Option<GoesOn<'_>>,
 ) -> Result<(Ended, bool), Error> {
     let mut signals = Signals::listen(false)
         .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
     let mut running = batching.start()?;
     let mut told = 0;
     let mut stops = 0_u32;
-    let mut tick = tokio::time::interval(LOOK);
+    let mut progress = running.progress.clone();
+    let mut over = pin!(async move {
+        match goes_on {
+            Some(goes_on) => goes_on.over().await,
+            None => pending().await,
+        }
+    });
+    let mut is_over = false;
     loop {
         tokio::select! {
             ended = running.ended() => return Ok((ended?, stops > 0)),
-            _ = tick.tick() => {
-                if !goes_on() {
-                    running.stop();
-                }
-                let counts = running.progress.borrow().counts;
+            () = &mut over, if !is_over => {
+                is_over = true;
+                running.stop();
+            }
+            Ok(()) = progress.changed() => {
+                let counts = progress.borrow_and_update().counts;
                 let tenths = counts.ended() * 10 / counts.total.max(1);
                 if manner == Manner::Told && tenths > told {
                     told = tenths;

@@ -1,0 +1,148 @@
+//! Which verdicts are the user's own: those that this user's `kd` saw fall. It notes a digest of each outside of the
+//! project. Whether git tracks the record, or where the folder came from, then makes no difference.
+
+use super::NAME_CHARS;
+use crate::error::UserError;
+use kd_core::clean::clean_line;
+use kd_core::deliberation::unmarked;
+use kd_core::{ThreadId, Timestamp};
+use kd_engine::{Answers, Concluded};
+use kd_eval::marks::{By, Mark};
+use kd_store::{Layout, Thread, Verdicts, log};
+use sha2::{Digest, Sha256};
+
+/// Bytes of a digest: nobody can make another verdict with the same one.
+const DIGEST_BYTES: usize = 16;
+
+/// Returns the digest of what a mark would teach, whatever the user says about the verdict: members with their models and
+/// answers, the outcome, and how it was reached.
+fn digest(mark: &Mark) -> String {
+    let told = Mark {
+        // The notes say of which project and thread.
+        project: String::new(),
+        thread: String::new(),
+        at: Timestamp::UNIX_EPOCH,
+        by: By::User,
+        credit: 0.0,
+        answer: None,
+        // The last requests may end after the verdict fell.
+        calls: 0,
+        usd: 0.0,
+        ..mark.clone()
+    };
+    // Marks hold no map and no value that JSON has no form for.
+    let text = serde_json::to_vec(&told).unwrap_or_default();
+    let digest = Sha256::digest(text);
+    let digits = digest[..DIGEST_BYTES]
+        .iter()
+        .map(|byte| format!("{byte:02x}"));
+    digits.collect()
+}
+
+/// Notes a verdict that fell. If answers are from a record, only if this user began it.
+pub(crate) fn note(layout: &Layout, concluded: &Concluded<'_>) {
+    let Some(mark) = unmarked(concluded.report, "") else {
+        return;
+    };
+    let is_own = match concluded.answers {
+        Answers::Asked => true,
+        Answers::Recorded => Thread::open_folder(concluded.thread).is_ok_and(|thread| {
+            log::is_begun_here(&thread) && !layout.seated(thread.id()).is_empty()
+        }),
+    };
+    if is_own {
+        // A verdict without a note cannot be marked, and `kd mark` says so.
+        let _ = layout.note_verdict(&ThreadId(mark.thread.clone()), &digest(&mark));
+    }
+}
+
+/// Refuses a verdict that this user's `kd` did not see fall. What its members are called comes from somebody else's file
+/// then, and a mark would count for the user's models of these names.
+///
+/// # Errors
+/// If it is such a verdict.
+pub fn check_own(thread: &Thread, mark: &Mark, fell: &Verdicts) -> Result<(), UserError> {
+    if fell.holds(thread.id(), &digest(mark)) {
+        return Ok(());
+    }
+    let id = clean_line(&thread.id().0, NAME_CHARS);
+    let why = if thread.meta().origin().is_some() {
+        format!("{id} was imported")
+    } else if thread.meta().lineage().is_some_and(|fork| fork.foreign) {
+        format!("{id} is a fork of a thread that may be somebody else's")
+    } else if !log::is_own(thread) {
+        format!(
+            "the record of {id} is tracked by git or belongs to another user, and differs from what kd saw here"
+        )
+    } else {
+        format!("kd did not see the verdict of {id} fall here")
+    };
+    Err(UserError::usage(format!("{why}; nothing was marked"))
+        .because("its members may be named by somebody else's file, and marks are about your own")
+        .next("`kd deliberate \"…\"` asks your own members: mark that verdict"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_eval::marks::{Member, VERSION};
+
+    fn mark() -> Mark {
+        Mark {
+            v: VERSION,
+            project: "p-1".into(),
+            thread: "council-a94d".into(),
+            message: 6,
+            at: Timestamp::UNIX_EPOCH,
+            by: By::User,
+            kind: "number".into(),
+            protocol: "vote".into(),
+            members: vec![Member {
+                name: "ann".into(),
+                model: "vendor/m-1".into(),
+                key: Some("391".into()),
+                backs: true,
+                confidence: Some(0.9),
+            }],
+            unasked: Vec::new(),
+            stopping: None,
+            winner: Some("391".into()),
+            credit: 0.0,
+            answer: None,
+            calls: 3,
+            usd: 0.01,
+        }
+    }
+
+    #[test]
+    fn a_digest_tells_what_a_mark_would_teach_and_not_what_the_user_says() {
+        let own = digest(&mark());
+        type Change = fn(&mut Mark);
+        let taught: [Change; 8] = [
+            |m| m.message = 7,
+            |m| m.kind = "exact".into(),
+            |m| m.members[0].model = "vendor/m-2".into(),
+            |m| m.members[0].name = "bob".into(),
+            |m| m.members[0].key = None,
+            |m| m.unasked = vec!["vendor/m-3".into()],
+            |m| m.winner = Some("392".into()),
+            |m| m.stopping = Some("margin".into()),
+        ];
+        for change in taught {
+            let mut other = mark();
+            change(&mut other);
+            assert_ne!(digest(&other), own, "{other:?}");
+        }
+        let said: [Change; 4] = [
+            |m| m.credit = 1.0,
+            |m| m.answer = Some("391".into()),
+            |m| m.usd = 0.02,
+            |m| m.project = "p-2".into(),
+        ];
+        for change in said {
+            let mut other = mark();
+            change(&mut other);
+            assert_eq!(digest(&other), own, "{other:?}");
+        }
+    }
+}
