@@ -22,7 +22,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease if it is free. A member's first lease creates its lock file, under the lock of the thread: if
+    /// Takes the lease if it is free. The first lease of a member that the thread began without creates its lock file, under
+    /// the lock of the thread: if
     /// another process holds that for longer than [`MOMENT`], the lease counts as taken.
     ///
     /// # Errors

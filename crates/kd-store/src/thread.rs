@@ -145,7 +145,8 @@ impl Thread {
             ..Meta::new(id.clone(), names, Timestamp::now())
         };
         // If the disk is full, nothing remains.
-        let thread = Thread::begin(folder, meta).inspect_err(|_| layout.discard_thread(&id))?;
+        let thread = Thread::begin_with(folder, meta, members)
+            .inspect_err(|_| layout.discard_thread(&id))?;
         // If the note cannot be written, the thread counts as one that came with the folder: no reason to fail.
         let _ = layout.note_seated(&id, members);
         Ok(thread)
@@ -153,9 +154,20 @@ impl Thread {
 
     /// Creates the thread in a new folder, which may contain messages already.
     pub(crate) fn begin(folder: Folder, meta: Meta) -> Result<Thread, Error> {
+        Thread::begin_with(folder, meta, &[])
+    }
+
+    /// Like [`Thread::begin`], and creates the lock files of these members: later, each would take the thread's lock and
+    /// stamp the index again.
+    fn begin_with(folder: Folder, meta: Meta, members: &[SeatName]) -> Result<Thread, Error> {
         crate::json::write_in(&folder, layout::THREAD_FILE, &meta, bounds::META)?;
         let thread = Thread::with_meta(folder, meta);
         let lock = thread.lock()?;
+        for member in members {
+            // The first lease creates one that is missing.
+            let name = layout::turn_lock(member.as_str());
+            let _ = thread.folder.lock_file(name.as_ref());
+        }
         thread.rebuild()?;
         drop(lock);
         Ok(thread)

@@ -82,16 +82,28 @@ fn the_lease_of_a_killed_process_is_free_at_once() {
 }
 
 #[test]
-fn the_first_lease_of_a_member_is_not_waited_for_while_somebody_writes() {
+fn the_first_lease_of_a_new_member_is_not_waited_for_while_somebody_writes() {
     let dir = tempfile::tempdir().unwrap();
     let thread = thread(dir.path());
     let writer = Lock::take(&thread.path().join(".kd-thread.lock"), Duration::ZERO).unwrap();
     // The writer continues only once this has returned.
-    assert!(Lease::try_take(&thread, "ada").unwrap().is_none());
-    assert!(!thread.path().join(".turn-ada.lock").exists());
-    let waits = thread::spawn(move || Lease::wait(&thread, "ada").map(drop));
+    assert!(Lease::try_take(&thread, "eve").unwrap().is_none());
+    assert!(!thread.path().join(".turn-eve.lock").exists());
+    let waits = thread::spawn(move || Lease::wait(&thread, "eve").map(drop));
     drop(writer);
     waits.join().unwrap().unwrap();
+}
+
+#[test]
+fn the_lease_of_a_member_of_the_beginning_needs_no_lock_of_the_thread_and_changes_no_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = thread(dir.path());
+    let index = || std::fs::read_to_string(thread.path().join(".kd-index.jsonl")).unwrap();
+    let before = index();
+    let writer = Lock::take(&thread.path().join(".kd-thread.lock"), Duration::ZERO).unwrap();
+    assert!(Lease::try_take(&thread, "ada").unwrap().is_some());
+    drop(writer);
+    assert_eq!(index(), before);
 }
 
 #[test]
