@@ -296,11 +296,18 @@ impl Env {
             trusted: !self.reviews && trusts().unwrap_or(false),
             git_data: Some(kd_store::git::data_outside),
             ledger: self.account.clone().or_else(|| self.shared_ledger()),
+            collector: self.collector.clone(),
+            gate: self.gate.clone(),
+            ..self.options_to_look()
+        }
+    }
+
+    /// Returns options with which nothing is asked: they tell which members could answer. Reads no files.
+    pub(crate) fn options_to_look(&self) -> kd_backends::Options {
+        kd_backends::Options {
             env: self.of_backends(false),
             folder: self.folder.clone(),
             own: self.backends.clone(),
-            collector: self.collector.clone(),
-            gate: self.gate.clone(),
             ..kd_backends::Options::default()
         }
     }

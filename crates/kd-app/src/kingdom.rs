@@ -165,17 +165,17 @@ impl Kingdom {
     ///
     /// A project stays the one that it was when the folder was opened, because the settings were read for it.
     pub fn layout(&self) -> Option<Layout> {
-        let now = self.env.find_layout_accepting(&[]).ok().flatten();
-        let opened = match (self.layout.get(), now) {
-            (Some(opened), Some(now)) if now.root() == opened.root() => return Some(now),
-            (Some(opened), _) => opened,
-            // Another question may have found it at the same time: it is the same one.
-            (None, now) => {
-                let now = now?;
-                self.layout.get_or_init(|| now)
-            }
-        };
-        Some(opened.clone())
+        let now = layout_now(&self.env, self.opened())?;
+        // Another question may have found it at the same time: it is the same one.
+        Some(match self.opened() {
+            Some(_) => now,
+            None => self.layout.get_or_init(|| now).clone(),
+        })
+    }
+
+    /// The project as it was when it was found.
+    pub(crate) fn opened(&self) -> Option<&Layout> {
+        self.layout.get()
     }
 
     /// The settings in force.
@@ -211,5 +211,16 @@ impl Kingdom {
         #[cfg(feature = "forum")]
         let engine = self.unsharing(engine);
         engine
+    }
+}
+
+/// Returns the project of an environment on the branch that its checkout is on now. It stays the one that was opened.
+pub(crate) fn layout_now(env: &Env, opened: Option<&Layout>) -> Option<Layout> {
+    let now = env.find_layout_accepting(&[]).ok().flatten();
+    match opened {
+        Some(opened) => now
+            .filter(|now| now.root() == opened.root())
+            .or_else(|| Some(opened.clone())),
+        None => now,
     }
 }

@@ -64,7 +64,7 @@ pub fn stay_here<'a>(
     if !config.council.private {
         return Ok(());
     }
-    let backends = Backends::new(config, env.backend_options());
+    let backends = Backends::new(config, env.options_to_look());
     for member in members {
         backends.stays_here(member).map_err(|failure| {
             let what = "this question is private, and a member does not answer on this machine";
@@ -103,7 +103,7 @@ fn somebody_is_there<'a>(
     env: &Env,
     members: impl IntoIterator<Item = &'a Member>,
 ) -> Result<(), UserError> {
-    let backends = Backends::new(config, env.backend_options());
+    let backends = Backends::new(config, env.options_to_look());
     let mut causes: Vec<(Vec<&str>, Failure)> = Vec::new();
     for member in members {
         let Some(failure) = backends.missing(member) else {

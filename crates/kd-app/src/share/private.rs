@@ -1,7 +1,7 @@
 //! Removes the answers to questions that were asked again of a thread, once that thread becomes private.
 
 use crate::error::UserError;
-use crate::kingdom::Kingdom;
+use crate::kingdom::{Kingdom, layout_now};
 use kd_engine::Engine;
 use kd_sql::batch::{self, BatchesFile};
 use kd_store::forget::Job;
@@ -12,12 +12,12 @@ use std::path::Path;
 impl Kingdom {
     /// Returns the engine that removes these answers as soon as a session makes a thread private.
     pub(crate) fn unsharing(&self, engine: Engine) -> Engine {
-        let (env, found) = (self.env().clone(), self.layout());
+        let (env, opened) = (self.env().clone(), self.opened().cloned());
         engine.becoming_private(move |thread| {
-            if let Some(layout) = &found {
+            if let Some(layout) = layout_now(&env, opened.as_ref()) {
                 // A report leaves out what cannot be removed now, for example an answer that is being written, and removes
                 // it later.
-                let _ = unshare(&env.user_dirs(), layout, &thread.id().0);
+                let _ = unshare(&env.user_dirs(), &layout, &thread.id().0);
             }
         })
     }
