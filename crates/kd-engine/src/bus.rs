@@ -4,24 +4,35 @@
 use kd_core::Record;
 use kd_core::deliberation::report::Report;
 use kd_core::view::View;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::mpsc::{self, error::TrySendError};
 
-/// Records kept for slow subscribers: more than the loop makes of a full inbox, and several seconds of eight members at
-/// 100 tokens per second. The buffer is preallocated: 80 KB per open thread.
+/// Records kept for a slow subscriber: more than the loop makes of a full inbox, and several seconds of eight members at
+/// 100 tokens per second. Their memory is taken as they wait: most subscribers read each record at once.
 const KEPT: usize = 2048;
 
-/// The loop's side of the bus.
-pub(crate) struct Bus {
-    sender: broadcast::Sender<Arc<Record>>,
-    shared: Arc<Mutex<View>>,
-}
+/// The loop's side of the bus. Subscriptions end when it is dropped.
+pub(crate) struct Bus(Arc<Shared>);
 
 /// A front end's side of the bus.
 pub struct Subscription {
-    receiver: broadcast::Receiver<Arc<Record>>,
-    shared: Arc<Mutex<View>>,
+    records: mpsc::Receiver<Arc<Record>>,
+    /// Whether a record was dropped, because too many waited.
+    missed: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     skip_through: u64,
+}
+
+struct Shared {
+    view: Mutex<View>,
+    /// Those who receive records; `None` when the thread is closed.
+    subscribers: Mutex<Option<Vec<Subscriber>>>,
+}
+
+struct Subscriber {
+    records: mpsc::Sender<Arc<Record>>,
+    missed: Arc<AtomicBool>,
 }
 
 /// A message to a front end.
@@ -36,49 +47,73 @@ pub enum Update {
 impl Bus {
     /// Creates a bus whose front ends start with this view.
     pub(crate) fn new(view: View) -> Self {
-        Self {
-            sender: broadcast::Sender::new(KEPT),
-            shared: Arc::new(Mutex::new(view)),
-        }
+        Self(Arc::new(Shared {
+            view: Mutex::new(view),
+            subscribers: Mutex::new(Some(Vec::new())),
+        }))
     }
 
     pub(crate) fn publish(&self, record: Arc<Record>) {
-        lock(&self.shared).fold_record(&record);
-        // Having no listener is not an error.
-        let _ = self.sender.send(record);
+        // First, so that a view contains every record that was dropped before it was taken.
+        lock(&self.0.view).fold_record(&record);
+        let mut subscribers = lock(&self.0.subscribers);
+        let all = subscribers.iter_mut().flatten();
+        let gone = all.fold(false, |gone, one| !one.send(&record) || gone);
+        if gone && let Some(all) = subscribers.as_mut() {
+            all.retain(|one| !one.records.is_closed());
+        }
     }
 
     /// Returns the report of the deliberation that runs, or ran last.
     pub(crate) fn report(&self) -> Report {
-        lock(&self.shared).report.clone()
+        lock(&self.0.view).report.clone()
     }
 
     /// Returns a handle through which front ends can join at any time.
     pub(crate) fn handle(&self) -> BusHandle {
-        BusHandle {
-            sender: self.sender.downgrade(),
-            shared: self.shared.clone(),
+        BusHandle(self.0.clone())
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        *lock(&self.0.subscribers) = None;
+    }
+}
+
+impl Subscriber {
+    /// Returns whether it still listens.
+    fn send(&self, record: &Arc<Record>) -> bool {
+        match self.records.try_send(record.clone()) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_)) => {
+                self.missed.store(true, Ordering::Release);
+                true
+            }
+            Err(TrySendError::Closed(_)) => false,
         }
     }
 }
 
 /// Lets front ends join without keeping the bus open.
 #[derive(Clone)]
-pub(crate) struct BusHandle {
-    sender: broadcast::WeakSender<Arc<Record>>,
-    shared: Arc<Mutex<View>>,
-}
+pub(crate) struct BusHandle(Arc<Shared>);
 
 impl BusHandle {
     /// Subscribes to every record from now on. Yields nothing after the loop has ended.
     pub(crate) fn subscribe(&self) -> Subscription {
-        let receiver = match self.sender.upgrade() {
-            Some(sender) => sender.subscribe(),
-            None => broadcast::Sender::new(1).subscribe(),
-        };
+        let (records, receiver) = mpsc::channel(KEPT);
+        let missed = Arc::new(AtomicBool::new(false));
+        if let Some(all) = lock(&self.0.subscribers).as_mut() {
+            all.push(Subscriber {
+                records,
+                missed: missed.clone(),
+            });
+        }
         Subscription {
-            receiver,
-            shared: self.shared.clone(),
+            records: receiver,
+            missed,
+            shared: self.0.clone(),
             skip_through: 0,
         }
     }
@@ -88,13 +123,14 @@ impl Subscription {
     /// Returns the next update, or `None` when the thread is closed.
     pub async fn next(&mut self) -> Option<Update> {
         loop {
-            match self.receiver.recv().await {
-                Ok(record) if record.seq <= self.skip_through => {}
-                Ok(record) => return Some(Update::Record(record)),
-                Err(RecvError::Closed) => return None,
-                Err(RecvError::Lagged(_)) => {
-                    return Some(Update::Lagged(Box::new(self.catch_up())));
-                }
+            // Records that were kept before the dropped one are in the view, too.
+            if self.missed.swap(false, Ordering::Acquire) {
+                while self.records.try_recv().is_ok() {}
+                return Some(Update::Lagged(Box::new(self.catch_up())));
+            }
+            let record = self.records.recv().await?;
+            if record.seq > self.skip_through {
+                return Some(Update::Record(record));
             }
         }
     }
@@ -108,11 +144,11 @@ impl Subscription {
 
     /// Returns the current view.
     pub fn view(&self) -> View {
-        lock(&self.shared).clone()
+        lock(&self.shared.view).clone()
     }
 }
 
-fn lock(shared: &Mutex<View>) -> MutexGuard<'_, View> {
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     // A front end that panicked while cloning the view has changed nothing.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
