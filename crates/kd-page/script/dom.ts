@@ -36,3 +36,9 @@ export function parsed(html: string): HTMLElement {
 export function announce(text: string): void {
   one("#status").textContent = text;
 }
+
+/** Waits until the browser has painted what is there. A page in the background paints nothing: there is nothing to wait for. */
+export function painted(): Promise<void> {
+  if (document.hidden) return Promise.resolve();
+  return new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+}

@@ -1,6 +1,6 @@
 // The server's page: the list of threads, one open thread that grows, and the question to the council.
 
-import { announce, make, one, parsed } from "./dom.js";
+import { announce, make, one, painted, parsed } from "./dom.js";
 import { equip, follow, type Words } from "./reading.js";
 
 interface Listed {
@@ -58,6 +58,8 @@ export class Live {
   private filling = false;
   /** The message that the address names, until it is there. */
   private goal = "";
+  /** The first frame: what is fetched before it would delay it. */
+  private shell = painted();
 
   constructor(private words: Words) {
     this.token = this.claimToken();
@@ -162,6 +164,7 @@ export class Live {
       init.body = JSON.stringify(body);
       headers["content-type"] = "application/json";
     }
+    await this.shell;
     const response = await fetch(path, init);
     if (response.ok) return response;
     if (response.status === 401) {
@@ -239,9 +242,14 @@ export class Live {
       );
       return;
     }
+    const place = make("p", { class: "faint" }, `Opening ${id} …`);
+    one("#open").replaceChildren(place);
     const stream = new AbortController();
     this.stream = stream;
-    void this.listen(id, stream.signal);
+    void this.listen(id, stream.signal).then(() => {
+      // Only a refusal ends it while nothing was shown yet.
+      if (place.isConnected) place.textContent = `${id} could not be opened.`;
+    });
   }
 
   /** Reads a thread's stream, and opens it again where it breaks off. */
