@@ -285,7 +285,7 @@ HARMLESS = {
     "agents.<name>.role", "agents.<name>.temperature", "agents.<name>.top_p", "agents.<name>.min_p", "agents.<name>.seed",
     "agents.<name>.weight", "agents.<name>.reliability", "agents.<name>.warm", "council.warm_secs",
     "providers.<name>.wire", "providers.<name>.prices.<model>.input", "providers.<name>.prices.<model>.output", "providers.<name>.prices.<model>.cached", "providers.<name>.prices.<model>.cache_write", "providers.<name>.prompt_cache",
-    "providers.<name>.batches", "providers.<name>.batch_price",
+    "providers.<name>.batches", "providers.<name>.batch_price", "providers.<name>.batch_pause",
 }
 # Settings that run programs, name hosts or keys, widen rights, choose model files or databases.
 DANGEROUS = {

@@ -11,6 +11,7 @@ use kd_core::{Delta, Failure, FailureKind, Usage, spending};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use tokio::sync::OnceCell;
 
 /// A service that needs no configuration except a key.
@@ -391,6 +392,14 @@ impl Service {
         batch_price(&self.name, Some(&self.config))
     }
 
+    /// Returns the pause before the service is first asked whether a batch is over.
+    pub(crate) fn batch_pause(&self) -> Duration {
+        let stated = self.config.batch_pause.map(Duration::try_from_secs_f64);
+        stated
+            .and_then(Result::ok)
+            .unwrap_or(Duration::from_secs(1))
+    }
+
     /// Returns whom a request to a model is charged to, as far as the service knows.
     pub(crate) fn payer(&self, model: &str) -> Payer {
         Payer {
@@ -454,6 +463,23 @@ mod tests {
 
     fn service(name: &str, config: Option<&ProviderConfig>, env: &Env) -> Option<Service> {
         Service::new(name, config, env, &Arc::default(), &Prices::default())
+    }
+
+    #[test]
+    fn a_batch_is_first_asked_for_after_the_stated_pause() {
+        for (stated, pause) in [
+            (None, Duration::from_secs(1)),
+            (Some(0.25), Duration::from_millis(250)),
+            (Some(90.0), Duration::from_secs(90)),
+        ] {
+            let config = ProviderConfig {
+                batch_pause: stated,
+                ..ProviderConfig::default()
+            };
+            let env = Env::default();
+            let service = service("openai", Some(&config), &env).expect("a service");
+            assert_eq!(service.batch_pause(), pause, "{stated:?}");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ fn home(service: &BatchService, wire: Wire, more: Value) -> Home {
     let mut config = json!({
         "agents": {"ada": {"backend": "svc", "max_tokens": 100}},
         "council": {"members": ["ada"], "conclude": false},
-        "providers": {"svc": {"wire": word(wire), "base_url": service.url(), "model": "m-1", "batches": true,
+        "providers": {"svc": {"wire": word(wire), "base_url": service.url(), "model": "m-1", "batches": true, "batch_pause": 0.1,
             "batch_price": 0.5, "prices": {"m-1": {"input": 10.0, "output": 50.0}}}},
     });
     if let (Some(all), Value::Object(more)) = (config.as_object_mut(), more) {

@@ -3,7 +3,7 @@
 use super::ask::unkept;
 use super::http::{CallFailure, Link};
 use super::outcome;
-use super::pauses::{POLL_FIRST, next};
+use super::pauses::next;
 use super::polls::{found, wait};
 use super::settle::{fail_all, unknown};
 use super::wire::{Endpoint, Parcel, State};
@@ -232,7 +232,7 @@ async fn sent(
     parcel: &Parcel<'_>,
     since: i64,
 ) -> Result<String, Unsent> {
-    let mut pause = POLL_FIRST;
+    let mut pause = link.service.batch_pause();
     let mut attempt = 1;
     loop {
         let (failed, was_created) = match once(link, endpoint, parcel).await {

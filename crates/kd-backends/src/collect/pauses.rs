@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-/// The first pause before a provider is asked whether a batch is over; each further one is half as long again.
-pub(super) const POLL_FIRST: Duration = Duration::from_secs(1);
-/// The longest such pause, unless the provider asks for a longer one.
+/// The longest pause before a provider is asked whether a batch is over, unless the provider asks for a longer one.
 const POLL_MAX: Duration = Duration::from_secs(60);
 
 /// Returns the next pause: half as long again, or as long as the provider asks.

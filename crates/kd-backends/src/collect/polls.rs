@@ -1,7 +1,7 @@
 //! Asking a provider: whether a batch is over, and where one is that was handed over.
 
 use super::http::{CallFailure, Link};
-use super::pauses::{POLL_FIRST, next};
+use super::pauses::next;
 use super::settle::{finish, read, unknown};
 use super::wire::{Call, State, Unanswered};
 use super::{Inner, Item, Told, endpoints};
@@ -58,7 +58,7 @@ pub(super) async fn found(
     let mut after: Option<String> = None;
     for _ in 0..PAGES_MAX {
         let call = endpoint.list(after.as_deref());
-        let mut pause = POLL_FIRST;
+        let mut pause = link.service.batch_pause();
         let page = patient(link, &call, &mut pause, |list| endpoint.page(list)).await;
         let page = page.map_err(|failed| failed.failure)?;
         if let Some(id) = endpoint.find(&page.batches, name, since, count) {
@@ -94,7 +94,7 @@ pub(super) async fn wait(
     count(u64::saturating_add);
     let endpoint = endpoints::endpoint(link.service.wire);
     let ids: Vec<String> = items.iter().map(|item| item.id.clone()).collect();
-    let (mut pause, poll) = (POLL_FIRST, endpoint.poll(id));
+    let (mut pause, poll) = (link.service.batch_pause(), endpoint.poll(id));
     let state = loop {
         tokio::time::sleep(next(&mut pause, None)).await;
         let polled = patient(link, &poll, &mut pause, |response| {

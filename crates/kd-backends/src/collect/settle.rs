@@ -3,7 +3,7 @@
 use super::ask::unkept;
 use super::http::Link;
 use super::outcome::{self, Done, Paid};
-use super::pauses::{POLL_FIRST, next};
+use super::pauses::next;
 use super::wire::{Call, Outcome, Unanswered};
 use super::{Answer, Inner, Item, ParcelResult, Told, endpoints};
 use crate::spending::Permit;
@@ -38,7 +38,7 @@ pub(super) async fn read(
         keep(line, &mut odd);
     }
     for file in files {
-        let mut pause = POLL_FIRST;
+        let mut pause = link.service.batch_pause();
         for attempt in 1..=READS_MAX {
             // Lines that were read before a cut come again.
             let mut odd_now = 0;

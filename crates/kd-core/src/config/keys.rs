@@ -363,6 +363,7 @@ pub const KEYS: &[Key] = &[
     key("providers.<name>.prompt_cache", Kind::Bool, "null", "Whether to ask the service to cache prompts (`cache_control`, `prompt_cache_key`); unset means yes for api.anthropic.com and api.openai.com, no for others."),
     key("providers.<name>.batches", Kind::Bool, "false", "Whether the service at `base_url` has the batch endpoints of its wire format, for `kd batch run --provider-batch`; openai, anthropic and gemini_api have them at their own addresses."),
     key("providers.<name>.batch_price", SHARE, "null", "The price of a request in a provider batch, as a part of the normal price: 0.5 is half; unset means half at the addresses of openai, anthropic and gemini_api, the normal price elsewhere."),
+    key("providers.<name>.batch_pause", Kind::Number { min: 0.01, max: 3600.0 }, "null", "Seconds before the service is first asked whether a provider batch is over; later pauses grow by half, up to a minute; unset means 1."),
     key("providers.<name>.requests_per_minute", COUNT, "null", "Maximum requests per minute; unset means no limit.").limit(Limit::NoLimit),
     key("providers.<name>.attempts", Kind::Whole { min: 1, max: 20 }, "null", "Maximum attempts for one turn, including the first; unset means the built-in number.").limit(Limit::As(1.0)),
     key("providers.<name>.model", Kind::Words, "null", "The model for members that name none."),

@@ -300,7 +300,7 @@ pub fn effect(path: &KeyPath) -> &'static str {
         (_, [.., "writable" | "sandbox" | "state"] | ["forum", "unconfirmed" | "guests"]) => {
             "rights"
         }
-        (FromProject::Limit(_), _) => "limit",
+        (FromProject::Limit(_), _) | (_, [.., "batch_pause"]) => "limit",
         (
             _,
             ["agents", _, "backend" | "command" | "dialect"]

@@ -43,6 +43,8 @@ pub struct ProviderConfig {
     /// The price of a request in a provider batch, as a part of the normal price; `None` means the vendor's discount at
     /// the vendor's address, and the normal price elsewhere.
     pub batch_price: Option<f64>,
+    /// Seconds before the service is first asked whether a batch is over; further pauses grow.
+    pub batch_pause: Option<f64>,
     /// Prices in US dollars per million tokens, by model name.
     pub prices: BTreeMap<String, Price>,
 }

@@ -412,6 +412,7 @@ fn answering(provider: &ProviderConfig) -> ProviderConfig {
         prices: _,
         batches: _,
         batch_price: _,
+        batch_pause: _,
     } = provider.clone();
     ProviderConfig {
         wire,
