@@ -255,7 +255,7 @@ fn a_promise_that_a_record_states_is_not_the_readers() {
 }
 
 /// Cuts the record of the newest thread before its answers are counted, with the messages after that.
-fn cut(home: &Home) {
+pub(super) fn cut(home: &Home) {
     let log = log(home);
     let text = fs::read_to_string(&log).expect("read");
     let kept: Vec<&str> = text

@@ -1,5 +1,6 @@
 //! Records of somebody else, and marks that cannot be read.
 
+use super::promises::cut;
 use super::support::{Home, Said, git};
 use super::{asked, home, marks_like, ok, votes};
 use kd_eval::marks::Mark;
@@ -95,6 +96,28 @@ fn verdicts_in_threads_that_the_user_commits_are_marked_and_those_of_a_clone_are
     fs::write(&log, text).expect("written");
     let said = home.run(&["mark", &id, "wrong"]);
     assert!(ok(&said).contains("is wrong (was right)"), "{}", said.out);
+}
+
+#[test]
+fn a_continued_verdict_is_marked_if_its_record_was_begun_here() {
+    let home = home();
+    ok(&asked(&home, &["-q"]));
+    let log = home.threads()[0].join(".kd-events.jsonl");
+    // The rest of the deliberation falls again, without the note of the first time.
+    let continued = || {
+        cut(&home);
+        let projects = home.path().join(".local/state/kd/projects");
+        for project in fs::read_dir(projects).expect("read") {
+            let notes = project.expect("a folder").path().join("verdicts.jsonl");
+            fs::remove_file(notes).expect("the note of a verdict");
+        }
+        ok(&home.run(&["deliberate", "--resume", "-q"]));
+        home.run(&["mark", "right"])
+    };
+    assert!(ok(&continued()).contains("is right; you have 1 mark"));
+    git(&home, &["init", "-q"]);
+    git(&home, &["add", "-f", &log.to_string_lossy()]);
+    refused(&continued(), "is tracked by git");
 }
 
 #[test]
