@@ -44,6 +44,16 @@ fn home(answers: [&str; 3]) -> Home {
 const QUESTION: &str = "Is it safe?";
 
 #[test]
+fn a_question_whose_lines_end_with_spaces_is_decided_again() {
+    let home = home(["yes", "yes", "yes"]);
+    let question = "Is it safe?\n\n| quoted  \n| \n|\u{2028}\tindented\t\r\n\n";
+    let said = home.run(&["deliberate", "-q", "--plan", "plan.json", question]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let replayed = home.run(&["replay", "--json"]).json();
+    assert_eq!(replayed["agrees"], true, "{replayed}");
+}
+
+#[test]
 fn a_limit_that_lets_nobody_answer_is_a_limit() {
     let home = home(["yes", "yes", "yes"]);
     let ask = [

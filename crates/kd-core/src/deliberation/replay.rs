@@ -197,9 +197,16 @@ impl Saves {
     }
 }
 
-/// Normalizes a text as files store it.
+/// What ends a line in a message's file.
+const BREAKS: [char; 7] = [
+    '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+];
+
+/// Normalizes a text as files store it: without what stands at the ends of its lines.
 fn plain(text: &str) -> String {
-    clean_text(text).replace("\r\n", "\n").trim().to_owned()
+    let text = clean_text(text).replace("\r\n", "\n");
+    let lines = text.split(BREAKS).map(str::trim_end);
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 /// Names the recorded messages that are missing from the thread or were changed.
@@ -357,7 +364,7 @@ impl Newest {
         let Fact::Opened { plan, .. } = &**fact else {
             return None;
         };
-        let question = plan.question.trim().to_owned();
+        let question = plain(&plan.question);
         let opened = Event::ThreadOpened {
             members: plan.seats.iter().map(|s| s.name().clone()).collect(),
             messages: 0,
@@ -382,7 +389,7 @@ impl Newest {
                 (_, Some(turn)) => machine == Some(turn.machine),
                 (Event::MessageAdded { message, .. }, None) if message.is_king() => {
                     let is_own =
-                        !std::mem::replace(&mut asked, true) && message.body.trim() == question;
+                        !std::mem::replace(&mut asked, true) && plain(&message.body) == question;
                     gone_on |= !is_own;
                     // A question of a later session follows: its end is not that of the deliberation.
                     if gone_on && reopened {
