@@ -193,7 +193,7 @@ export class Live {
           },
         },
         make("span", { class: "topic", dir: "auto" }, thread.topic.replace(/^#+\s*/, "") || "(no messages yet)"),
-        make("span", { class: "faint" }, `${thread.id} · ${thread.messages}${thread.fork ? ` · fork ${thread.fork.left}` : ""}`),
+        make("span", { class: "faint" }, `${thread.id} · ${thread.messages} ${thread.messages === 1 ? "message" : "messages"}${thread.fork ? ` · fork ${thread.fork.left}` : ""}`),
       );
       if (thread.id === this.id) link.setAttribute("aria-current", "page");
       return make("li", {}, link);

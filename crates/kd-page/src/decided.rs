@@ -3,9 +3,13 @@
 use crate::bar::bar;
 use crate::facts::{Facts, plain};
 use crate::markdown;
+use kd_core::clean::clean_line;
 use kd_core::deliberation::report::{Report, SeatState, StageReport};
 use kd_core::deliberation::{Counted, Robustness, Verdict, why};
 use maud::{Markup, html};
+
+/// Maximum characters of the beginning of an answer.
+const BEGINNING_CHARS: usize = 120;
 
 /// Renders the verdict at the top of the page.
 pub(crate) fn outcome(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
@@ -43,7 +47,7 @@ fn sides(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
         div.sides {
             div {
                 h2 { "For it (" (verdict.support.len()) ")" }
-                ul { @for seat in &verdict.support { li { (seat_link(facts, seat.as_str())) } } }
+                ul.names { @for seat in &verdict.support { li { (seat_link(facts, seat.as_str())) } } }
             }
             div {
                 h2 { "Against it (" (verdict.dissent.len()) ")" }
@@ -52,7 +56,7 @@ fn sides(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
                     @for other in &verdict.dissent {
                         li {
                             (seat_link(facts, other.seat.as_str()))
-                            " stands for " b dir="auto" { (plain(&other.stands_for)) }
+                            " stands for " b dir="auto" { (candidate(facts, &other.stands_for)) }
                             @if !other.reason.is_empty() { ": " span dir="auto" { (plain(&other.reason)) } }
                         }
                     }
@@ -68,6 +72,32 @@ pub(crate) fn seat_link(facts: &Facts<'_>, name: &str) -> Markup {
         @if let Some(seq) = facts.message_of(name) { a href={ "#" (facts.anchor(seq)) } { (facts.name(name)) } }
         @else { (facts.name(name)) }
     }
+}
+
+/// Renders a candidate. An open answer is named after its author: it is linked to the message.
+fn candidate(facts: &Facts<'_>, name: &str) -> Markup {
+    let message = author(name).and_then(|author| facts.message_of(author));
+    html! {
+        @match message {
+            Some(seq) => a href={ "#" (facts.anchor(seq)) } { (plain(name)) },
+            None => (plain(name)),
+        }
+    }
+}
+
+/// Returns the author of an open answer, from its name as a candidate.
+fn author(candidate: &str) -> Option<&str> {
+    candidate.strip_prefix("the answer of ")
+}
+
+/// Returns how an open answer begins.
+fn beginning(facts: &Facts<'_>, candidate: &str) -> Option<String> {
+    let seq = facts.message_of(author(candidate)?)?;
+    let message = facts.shown.iter().find(|message| message.seq == seq)?;
+    let mut lines = message.body.lines();
+    let line = lines.find(|line| line.contains(char::is_alphanumeric))?;
+    let words = line.replace(['*', '#', '`'], "");
+    Some(clean_line(words.trim(), BEGINNING_CHARS))
 }
 
 pub(crate) fn body(facts: &Facts<'_>) -> Markup {
@@ -119,7 +149,7 @@ fn count(facts: &Facts<'_>, report: &Report, counted: &Counted) -> Markup {
             "Counted by " b { (plain(&counted.rule)) } ": " (counted.form.word()) ". "
             (counted.voters) " of " (counted.electorate) " were counted."
         }
-        (standing(counted))
+        (standing(facts, counted))
         div.wide tabindex="0" { table {
             thead { tr {
                 th { "Member" }
@@ -132,7 +162,7 @@ fn count(facts: &Facts<'_>, report: &Report, counted: &Counted) -> Markup {
                     @if weighs { td { @if let Some(weight) = weight(first.seat.as_str()) { (weight) } } }
                     td dir="auto" {
                         @match first.candidate.and_then(|c| counted.candidates.get(c)) {
-                            Some(candidate) => (plain(candidate)),
+                            Some(name) => (candidate(facts, name)),
                             None => span.faint { "abstains" },
                         }
                     }
@@ -191,7 +221,7 @@ fn would_be(facts: &Facts<'_>, robust: &Robustness) -> Markup {
 
 /// Renders a bar per candidate: the rule's count or, where the rule has no numeric score, the number of first
 /// preferences.
-fn standing(counted: &Counted) -> Markup {
+fn standing(facts: &Facts<'_>, counted: &Counted) -> Markup {
     let firsts = |at| {
         counted
             .firsts
@@ -226,7 +256,10 @@ fn standing(counted: &Counted) -> Markup {
                 thead { tr { th { "Candidate" } th { (head) } } }
                 tbody { @for (at, (name, value)) in counted.candidates.iter().zip(&values).enumerate() {
                     tr.won[counted.winner == Some(at)] {
-                        td dir="auto" { (plain(name)) @if counted.winner == Some(at) { " " span.tag { "won" } } }
+                        td dir="auto" {
+                            (candidate(facts, name)) @if counted.winner == Some(at) { " " span.tag { "won" } }
+                            @if let Some(begins) = beginning(facts, name) { div.faint { (begins) } }
+                        }
                         td { (bar(value / most, &shown(at))) }
                     }
                 } }

@@ -49,21 +49,20 @@ fn cost(facts: &Facts<'_>) -> Markup {
     }
     let turns = facts.used.iter().map(|used| used.turns).sum();
     let tokens = |usage: &Option<Usage>| usage.map_or(0, |u| u.tokens());
-    let most = facts.used.iter().map(|used| tokens(&used.usage)).max();
-    let most = most.unwrap_or(0).max(1) as f64;
+    let whole = tokens(&all).max(1) as f64;
     html! {
         h3 { "Cost by member" }
         div.wide tabindex="0" { table {
             thead { tr {
                 th { "Member" }
-                @for head in ["Turns", "Tokens in", "Tokens out", "Price"] { th.number { (head) } }
+                @for head in ["Price", "Turns", "Tokens in", "Tokens out"] { th.number { (head) } }
                 th { "Share of the tokens" }
             } }
             tbody { @for used in &facts.used {
                 tr {
                     td { (facts.name(&used.name)) }
                     (figures(used.turns, &used.usage))
-                    td { @if used.usage.is_some() { (bar(tokens(&used.usage) as f64 / most, "")) } }
+                    td { @if used.usage.is_some() { (share(tokens(&used.usage) as f64 / whole)) } }
                 }
             } }
             tfoot { tr {
@@ -73,6 +72,10 @@ fn cost(facts: &Facts<'_>) -> Markup {
             } }
         } }
     }
+}
+
+fn share(part: f64) -> Markup {
+    bar(part, &format!("{:.0} %", part * 100.0))
 }
 
 /// Renders the usage cells. Usage that no backend reported is unknown, not zero.
@@ -91,9 +94,9 @@ fn figures(turns: u64, usage: &Option<Usage>) -> Markup {
     };
     let price = price.unwrap_or_else(|| UNKNOWN.to_owned());
     html! {
+        td.number { (price) }
         td.number { (turns) }
         td.number { (tokens(|usage| usage.input_tokens)) }
         td.number { (tokens(|usage| usage.output_tokens)) }
-        td.number { (price) }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
                     @if replayed.difference.is_some() {
                         span.bad { "after " (replayed.agreed) " events the record and the decision differ" }
                     } @else {
-                        (replayed.agreed) " events agree byte for byte"
+                        "with the same result: " (replayed.agreed) " events agree byte for byte"
                         @if !replayed.finished { ", as far as the record goes" }
                     }
                 }

@@ -1,0 +1,75 @@
+// The pictures. See `shots`.
+
+import { chromium } from "playwright-core";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { promisify } from "node:util";
+import { LIVE, QUESTION, config, service } from "./council.mjs";
+
+const [home, shots] = process.argv.slice(2);
+const { KD: kd, CHROMIUM } = process.env;
+const cwd = path.join(home, "shop");
+const token = "0123456789abcdef0123456789abcdef";
+const SIZES = { phone: { width: 390, height: 844 }, laptop: { width: 1280, height: 800 }, wide: { width: 1920, height: 1080 } };
+const SECTIONS = ["said", "decided", "differ", "sure", "record"];
+
+// A question in a growing thread is answered slowly; nothing else waits.
+const fake = await service((body) => (!body.response_format && body.messages.at(-1).content.includes(LIVE) ? 350 : 0));
+writeFileSync(path.join(home, ".config/kd/config.json"), JSON.stringify(config(fake.url)));
+// The service runs in this process, which must not wait for the program.
+const run = async (...args) => promisify(execFile)(kd, args, { cwd });
+await run("deliberate", "-q", "--seed", "7", QUESTION);
+await run("fork", "--before", "3");
+const server = spawn(kd, ["serve", "--page", "--listen", "127.0.0.1:0"], { cwd, env: { ...process.env, KD_SERVE_TOKEN: token }, stdio: ["ignore", "pipe", "inherit"] });
+const [first] = await once(server.stdout, "data");
+const base = String(first).split("\n")[0].trim();
+const post = async (to, body) => {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const response = await fetch(base + to, { method: "POST", headers, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+  return response.json();
+};
+const headers = { authorization: `Bearer ${token}` };
+const { threads } = await (await fetch(`${base}page/threads`, { headers })).json();
+const decided = threads.find(({ fork }) => !fork).id;
+
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+const taken = [];
+async function shot(page, name) {
+  await page.screenshot({ path: path.join(shots, `${name}.png`) });
+  taken.push(name);
+}
+for (const [size, viewport] of Object.entries(SIZES)) {
+  for (const colorScheme of ["light", "dark"]) {
+    const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce", hasTouch: size === "phone" });
+    const page = await context.newPage();
+    await page.goto(`${base}#token=${token}`);
+    await page.waitForSelector("#list li");
+    await shot(page, `${size}-${colorScheme}-new`);
+    await page.goto(`${base}?thread=${decided}`);
+    await page.waitForSelector("#record");
+    await page.waitForTimeout(200);
+    await shot(page, `${size}-${colorScheme}-head`);
+    for (const section of SECTIONS) {
+      if ((await page.locator(`#${section}`).count()) === 0) continue;
+      await page.evaluate((section) => document.getElementById(section).scrollIntoView({ behavior: "instant" }), section);
+      await page.waitForTimeout(200);
+      await shot(page, `${size}-${colorScheme}-${section}`);
+    }
+    const { thread } = await post("page/ask", { question: LIVE, method: "ask" });
+    await page.goto(`${base}?thread=${thread}`);
+    await page.waitForFunction(() => document.querySelectorAll(".growing").length >= 4 && [...document.querySelectorAll(".growing")].every((one) => one.textContent.length > 60));
+    await shot(page, `${size}-${colorScheme}-live`);
+    await post(`page/threads/${thread}/stop`, {});
+    await page.waitForFunction(() => document.querySelectorAll(".growing").length === 0);
+    await shot(page, `${size}-${colorScheme}-stopped`);
+    await context.close();
+  }
+}
+console.log(`${taken.length} pictures in ${shots}`);
+await browser.close();
+server.kill("SIGTERM");
+await once(server, "exit");
+fake.stop();
