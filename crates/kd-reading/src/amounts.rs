@@ -5,7 +5,7 @@
 use super::amount_words::{CONFIDENCE, RESULTS, STATES};
 use super::clauses::{self, Before, Clause, Form, Role, Sentence};
 use super::cues;
-use super::gate::{self, Candidate, Standing};
+use super::gate::{self, Candidate, Open, Standing};
 use super::language::{Language, is_han};
 use super::number::{self, Number};
 use super::operands::{
@@ -153,15 +153,51 @@ fn weighed(text: &str, language: Language) -> Said<String> {
     if differ && cues::has(&lower, cues::CANNOT_CHOOSE) {
         return Said::Several;
     }
-    match resolve(&all, &doubts, &turns) {
+    let said = match resolve(&all, &doubts, &turns) {
         Said::Several => closing(&lines, &lower, language).map_or(Said::Several, Said::LastLine),
-        Said::LastLine(key) if gated(&key, &all, &sentences) => Said::Several,
+        Said::LastLine(key) if gate_of(&key, &all, &sentences).is_some() => Said::Several,
+        said => said,
+    };
+    match said {
+        Said::Several if doubts.is_empty() => {
+            evident(&all, &sentences).map_or(Said::Several, Said::LastLine)
+        }
         said => said,
     }
 }
 
-/// Returns whether the [gate](super::gate) leaves a number open.
-fn gated(key: &str, all: &[Weighed], sentences: &[Sentence]) -> bool {
+/// Returns the number with two pieces of evidence: the result of a sentence, repeated as the only number of the last one.
+fn evident(all: &[Weighed], sentences: &[Sentence]) -> Option<String> {
+    let mut keys: Vec<&str> = all.iter().map(|w| w.key.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let end = all.iter().map(|w| w.place).max()?;
+    let decides = |key: &&&str| {
+        let own = || all.iter().filter(|w| w.key == **key);
+        let others = || all.iter().filter(|w| w.key != **key);
+        let results = |w: &Weighed| w.weight >= Weight::Concluded;
+        let concludes = |w: &Weighed| {
+            let clause = sentences[w.place].clauses.get(w.clause);
+            w.weight == Weight::Stated || clause.is_some_and(|c| c.role == Role::Conclusion)
+        };
+        let ends = own().any(|w| w.place == end && concludes(w));
+        let ends = ends && !others().any(|w| w.place == end);
+        let before = own().find(|w| results(w)).map(|w| w.place);
+        let again =
+            before.is_some_and(|at| at < end && !others().any(|w| results(w) && w.place >= at));
+        let held = || {
+            gate_of(key, all, sentences)
+                .is_none_or(|r| matches!(r, Open::EndsOtherwise | Open::Outweighed))
+        };
+        ends && again && held()
+    };
+    let mut found = keys.iter().filter(decides);
+    let key = found.next().filter(|_| found.next().is_none())?;
+    Some((*key).to_owned())
+}
+
+/// Returns why the [gate](super::gate) leaves a number open.
+fn gate_of(key: &str, all: &[Weighed], sentences: &[Sentence]) -> Option<Open> {
     let candidates: Vec<Candidate> = all
         .iter()
         .map(|w| Candidate {
@@ -178,7 +214,7 @@ fn gated(key: &str, all: &[Weighed], sentences: &[Sentence]) -> bool {
         })
         .collect();
     let sentences: Vec<&Sentence> = sentences.iter().collect();
-    gate::open(&sentences, &candidates, true).is_some()
+    gate::open(&sentences, &candidates, true)
 }
 
 /// Abbreviated units of time that end with a period: `3 Std. 30 Min.`
@@ -851,7 +887,12 @@ fn weight(
     {
         return Weight::Nothing;
     }
-    let alone = is_alone(clause_text, &same_clause, clause.start);
+    // `Thirty, that's too few.`
+    let judged = sentence
+        .clauses
+        .get(at + 1)
+        .is_some_and(|c| super::weights::begins_with_fault(&c.lower));
+    let alone = is_alone(clause_text, &same_clause, clause.start) && !judged;
     let hypothetical =
         cues::has(&clause.lower, cues::HYPOTHETICAL) && !cues::has(&clause.lower, cues::OWN);
     let states = cues::has(&clause.lower, STATES) || cues::has(&clause.lower, RESULTS);

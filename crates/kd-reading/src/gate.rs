@@ -282,7 +282,7 @@ pub(super) fn is_qualified(sentences: &[&Sentence], candidates: &[Candidate]) ->
             .get(clause.start..c.start)
             .unwrap_or_default()
             .to_lowercase();
-        let leads = head.chars().any(char::is_alphabetic) && !cues::has(&head, OWN);
+        let leads = head.chars().any(char::is_alphabetic) && !cues::has(near_end(&head), OWN);
         let next = sentence.clauses.get(at + 1);
         let goes_on = next
             .is_some_and(|c| c.role != Role::Reason && c.before != Before::Colon && !c.in_brackets);
@@ -301,6 +301,14 @@ pub(super) fn is_qualified(sentences: &[&Sentence], candidates: &[Candidate]) ->
         !turns && candidates.iter().any(|r| rival(&r) || earlier(&r)) && qualified(c)
     };
     own.peek().is_some() && (own.clone().all(qualified) || own.any(both))
+}
+
+/// Returns the last words of a text.
+fn near_end(text: &str) -> &str {
+    const WORDS_MAX: usize = 5;
+    let mut starts = text.rmatch_indices(' ').map(|(at, _)| at);
+    let start = starts.nth(WORDS_MAX).unwrap_or(0);
+    text.get(start..).unwrap_or(text)
 }
 
 /// Returns whether the reply leaves open what is left after its rejections.

@@ -282,6 +282,11 @@ pub(super) fn is_quoted(account: &Account, candidate: &Candidate) -> bool {
 
 /// Returns whether the value is the choice of a third person.
 pub(super) fn is_foreign(account: &Account, one: &Candidate) -> bool {
+    !account.numbers && tells_of_others(&account.around(one))
+}
+
+/// Returns whether words tell what somebody else prefers: `My colleague prefers it`, not `I prefer it`.
+pub(super) fn tells_of_others(lower: &str) -> bool {
     const PREFERS: &[&str] = &[
         "prefers",
         "prefer",
@@ -331,13 +336,8 @@ pub(super) fn is_foreign(account: &Account, one: &Candidate) -> bool {
         "i", "i'd", "i'm", "we", "ich", "wir", "je", "j'*", "nous", "yo", "nosotros", "我", "我们",
     ];
     const PEOPLE: &[&str] = &["同事", "朋友", "老板", "经理", "供应商", "有人", "团队"];
-    let around = account.around(one);
-    if account.numbers || !cues::has(&around, PREFERS) {
-        return false;
-    }
-    // `My colleague prefers it`, not `I prefer it`.
-    let speaks = cues::has(&around, FIRST) && !cues::has(&around, PEOPLE);
-    !speaks
+    let speaks = cues::has(lower, FIRST) && !cues::has(lower, PEOPLE);
+    cues::has(lower, PREFERS) && !speaks
 }
 
 /// Returns whether the clause of a value ranks it behind another one.

@@ -56,6 +56,14 @@ pub fn objects(text: &str) -> Vec<Found> {
         }
         return found;
     }
+    // The opening brace is missing.
+    if bare.starts_with('"') && bare.ends_with('}') && !bare.contains('{') && bare.contains("\":") {
+        let mut found = objects(&format!("{{{bare}"));
+        for one in &mut found {
+            (one.form, one.start, one.end) = (Form::Repaired, 0, text.len());
+        }
+        return found;
+    }
     let mut found = Vec::new();
     let mut at = 0;
     for _ in 0..TRIES_MAX {

@@ -23,6 +23,7 @@ mod cue_doubts;
 mod cue_roles;
 mod cues;
 pub mod date;
+mod evidence;
 mod failures;
 mod fields;
 mod folded;
@@ -560,7 +561,7 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
         }
         (_, Value::Object(_)) => match answer_field(said) {
             Some((_, inner)) if !inner.is_object() => return of_value(wanted, inner),
-            _ => return Ok(None),
+            _ => return Ok(fields::any(wanted, said)),
         },
         _ => return Err(Unread::Ambiguous),
     };
@@ -718,8 +719,12 @@ fn stated_in(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
         Wanted::Short => short(text),
     };
     // A reply that ends with a question or mid-sentence has not decided.
-    let is_open = matches!(wanted, Wanted::Option(_) | Wanted::Number | Wanted::Date)
-        && (asks_back(text) || breaks_off(text));
+    let is_open = match wanted {
+        // The option is chosen before the question.
+        Wanted::Option(_) => breaks_off(text),
+        Wanted::Number | Wanted::Date => asks_back(text) || breaks_off(text),
+        _ => false,
+    };
     match said {
         Said::Words(_) | Said::LastLine(_) if is_open => Err(Unread::Ambiguous),
         Said::Labelled(answer) => Ok((answer, Step::Labelled)),

@@ -131,7 +131,8 @@ impl Options {
             })
             .collect();
         // A single-letter option is its own label. A digit is not, if the labels are letters: `(A) 6 (B) 8`.
-        let own_label = |c: char| !(is_han(c) || are_default && c.is_ascii_digit());
+        let numbered = labels.iter().any(|l| l.chars().all(|c| c.is_ascii_digit()));
+        let own_label = |c: char| !(is_han(c) || !numbered && c.is_ascii_digit());
         let letters = lower
             .iter()
             .any(|n| n.chars().count() == 1 && n.chars().all(own_label));

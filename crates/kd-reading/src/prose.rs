@@ -8,7 +8,7 @@ use super::marks::{marked_line, placed_first};
 use super::options::Options;
 use super::prose_words::{DECIDES, RESULTS, TURNS, UNDECIDED};
 use super::statements::{Stated, Taken, announced, labelled, stated};
-use super::{date, number, refusal, sayings};
+use super::{clauses, date, number, refusal, sayings};
 
 pub use super::statements::labelled_text;
 
@@ -244,7 +244,8 @@ fn chosen_as_written(text: &str, options: &Options) -> Said<usize> {
             {
                 return Said::Several;
             }
-            let Some(said) = side.or_else(|| super::stance::of(text)) else {
+            let Some(said) = side.or_else(|| super::stance::of(text).filter(|_| !is_unable(text)))
+            else {
                 return Said::Nothing;
             };
             let word = if said { "yes" } else { "no" };
@@ -252,6 +253,16 @@ fn chosen_as_written(text: &str, options: &Options) -> Said<usize> {
         }
         (read, _) => read,
     }
+}
+
+/// Returns whether a sentence says that its author cannot answer: `Je ne peux malheureusement pas répondre`.
+fn is_unable(text: &str) -> bool {
+    sentences(text).iter().any(|s| {
+        let lower = s.to_lowercase().replace('’', "'");
+        super::cues::has(&lower, super::gate_words::UNABLE)
+            && super::cues::has(&lower, super::gate_words::DECIDES)
+            && super::cues::has(&lower, super::gate_words::FIRST_PERSON)
+    })
 }
 
 /// Returns the option that the first sentence names by position alone, unless other sentences name another one.
@@ -297,11 +308,12 @@ fn is_taken_back(text: &str, stated: &[Stated], at: usize, options: &Options) ->
     let again = ["or ", "oder ", "ou ", "o ", "hmm", "或"]
         .iter()
         .any(|w| lower.starts_with(w));
-    (turns(&rest) || again)
-        && options
-            .mentions(&rest)
-            .iter()
-            .any(|m| !m.rejected && m.item != at)
+    let other = |s: &clauses::Sentence| {
+        let case = s.has(clauses::Role::Condition);
+        let mut named = options.mentions(&s.text).into_iter();
+        !case && named.any(|m| !m.rejected && m.item != at)
+    };
+    (turns(&rest) || again) && clauses::sentences(&rest).iter().any(other)
 }
 
 /// Returns whether the last line consists of another option.

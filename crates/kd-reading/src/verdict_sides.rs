@@ -2,6 +2,7 @@
 //! the author.
 
 use super::clauses::{self, Clause, Role, Sentence};
+use super::gate_words::FIRST_PERSON;
 use super::language::is_han;
 use super::prose::Said;
 use super::weigh::DEPENDS;
@@ -89,12 +90,15 @@ pub(super) fn of(text: &str) -> Said<bool> {
         .enumerate()
         .filter_map(|(at, s)| Some((at, voted(s)?)))
         .collect();
+    // The last sentence with a side.
+    let last = said.iter().rposition(has_side);
     let found = match votes.as_slice() {
         [] => led(&said[from], &said[from + 1..]).map(|yes| (from, yes)),
         [first, rest @ ..] if rest.iter().all(|(_, yes)| *yes == first.1) => Some(*first),
         _ => return Said::Nothing,
     };
     let found = found.or_else(|| answered(&said));
+    let found = found.or_else(|| last.and_then(|at| Some((at, declared(&said[at])?))));
     match found {
         Some((at, yes)) if !said[at + 1..].iter().any(|s| contests(s, yes)) => Said::Words(yes),
         // `Yes. But not today.`
@@ -164,6 +168,53 @@ fn voted(sentence: &Sentence) -> Option<bool> {
     sides.all(|side| side == first).then_some(first)
 }
 
+/// Returns whether a sentence holds a yes or a no.
+fn has_side(sentence: &Sentence) -> bool {
+    let lower = gate_account::lower(sentence);
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    words.any(|w| YES.contains(&w) || NO.contains(&w))
+}
+
+/// Returns the side with which the author's own clause ends: `I come down on the side of yes`, `daher ein Ja`.
+fn declared(sentence: &Sentence) -> Option<bool> {
+    const OR: [&str; 6] = ["or", "oder", "ou", "o", "and", "nor"];
+    if sentence.asks()
+        || sentence.has(Role::Condition)
+        || sentence.has(Role::Otherwise)
+        || sentence.text.contains(['"', '“', '„', '«'])
+    {
+        return None;
+    }
+    let mut sides = sentence
+        .clauses
+        .iter()
+        .enumerate()
+        .filter_map(|(at, clause)| {
+            let bare = clause
+                .lower
+                .trim_end_matches(|c: char| !c.is_alphanumeric());
+            let (head, last) = bare.rsplit_once([' ', '\''])?;
+            // `from no to yes`, not `a yes or no`
+            let words = head.split(' ').filter(|w| literal(w).is_none());
+            let words: Vec<&str> = words.collect();
+            let joined = words.last().is_some_and(|w| OR.contains(w));
+            let own = cues::has(head, FIRST_PERSON)
+                && !joined
+                && !gate_account::is_negative(&words.join(" "))
+                && !voices::is_past(sentence, at);
+            let held = matches!(clause.role, Role::Claim | Role::Conclusion | Role::Contrast);
+            literal(last).filter(|_| own && held)
+        });
+    let first = sides.next()?;
+    // `One part of me says yes, another one no.`
+    let others = sentence.clauses.iter().any(|c| {
+        let mut words = c.lower.split(|c: char| !c.is_alphanumeric());
+        let last = words.rfind(|w| !w.is_empty());
+        last.is_some_and(|w| literal(w) == Some(!first))
+    });
+    (!others && sides.all(|side| side == first)).then_some(first)
+}
+
 /// Returns the side of a last sentence that answers the question before it: `能上线吗？能。`
 fn answered(said: &[Sentence]) -> Option<(usize, bool)> {
     let [.., question, answer] = said else {
@@ -229,15 +280,16 @@ fn denies(sentence: &Sentence) -> bool {
     gate_account::is_negative(&gate_account::lower(sentence)) && !sentence.has(Role::Contrast)
 }
 
-/// Returns whether a short sentence says that the answer depends on the case.
+/// Returns whether a short first clause says that the answer depends on the case.
 fn depends(sentence: &Sentence) -> bool {
     const WORDS_MAX: usize = 5;
-    let lower = gate_account::lower(sentence);
+    let first = sentence.clauses.first().map(|c| c.lower.as_str());
+    let lower = first.unwrap_or_default();
     let short = match lower.chars().any(is_han) {
         true => lower.chars().count() <= 3 * WORDS_MAX,
         false => lower.split_whitespace().count() <= WORDS_MAX,
     };
-    short && cues::has(&lower, DEPENDS)
+    short && cues::has(lower, DEPENDS)
 }
 
 /// Returns the side that ends a sentence without a condition.

@@ -5,7 +5,8 @@
 
 use super::clauses::{self, Form, Role, Sentence};
 use super::cues;
-use super::gate::{self, Candidate, Standing};
+use super::evidence;
+use super::gate::{self, Candidate, Open, Standing};
 use super::options::{Mention, Options};
 use super::prose::Said;
 use super::standing::says_both;
@@ -171,7 +172,7 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
     }
     without_lists(&mut weighed, list_lines(text) > 2);
     settle_last(&mut weighed, &sentences);
-    match resolve(&weighed, &doubts, &turns, &spoken, text, options) {
+    let said = match resolve(&weighed, &doubts, &turns, &spoken, text, options) {
         // A text that only reports the views of others has not chosen.
         Said::Nothing if reserved => Said::Several,
         // `Not sure. Maybe tea.`
@@ -181,7 +182,36 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
             false => Said::Words(item),
         },
         said => said,
+    };
+    if options.is_yes_no() {
+        return said;
     }
+    let evidence = |item: usize| evidence::of(item, text, &weighed, &sentences, options);
+    match said {
+        Said::Words(item) if !evidence(item).supports(heaviest(item, &weighed)) => Said::Several,
+        Said::Several if !guesses => {
+            let undoubted = |item: &usize| {
+                let mut own = weighed.iter().filter(|w| w.item == *item);
+                let last = own.rfind(|w| w.weight >= Weight::Named).map(|w| w.place);
+                doubts.iter().all(|d| last.is_some_and(|at| d.place <= at))
+            };
+            let held = |item: &usize| {
+                evidence(*item).decides() && is_held(*item, &weighed, &sentences, options)
+            };
+            let mut items = (0..options.count()).filter(held);
+            match (items.next().filter(undoubted), items.next()) {
+                (Some(item), None) => Said::Words(item),
+                _ => Said::Several,
+            }
+        }
+        said => said,
+    }
+}
+
+/// Returns the highest weight of an option.
+fn heaviest(item: usize, weighed: &[Weighed]) -> Option<Weight> {
+    let own = weighed.iter().filter(|w| w.item == item);
+    own.map(|w| w.weight).max()
 }
 
 /// Maximum number of mentions beside which lone letters are looked for.
@@ -244,6 +274,32 @@ fn is_open(item: usize, weighed: &[Weighed], sentences: &[Spoken], options: &Opt
     if !weighed.iter().any(|w| w.item == item) {
         return !options.is_yes_no() && gate::leaves_open(&all);
     }
+    let candidates = candidates(item, weighed, sentences, options);
+    match options.is_yes_no() {
+        true => gate::is_qualified(&all, &candidates),
+        false => gate::open(&all, &candidates, false).is_some(),
+    }
+}
+
+/// Returns whether nothing but the place of the other options leaves the choice of an option open.
+fn is_held(item: usize, weighed: &[Weighed], sentences: &[Spoken], options: &Options) -> bool {
+    let all: Vec<&Sentence> = sentences.iter().map(|s| &s.sentence).collect();
+    let candidates = candidates(item, weighed, sentences, options);
+    gate::open(&all, &candidates, false).is_none_or(|reason| {
+        matches!(
+            reason,
+            Open::EndsOtherwise | Open::Outtalked | Open::Rival | Open::GoesOn | Open::Denied
+        )
+    })
+}
+
+/// Returns the mentions of the options, as the gate sees them.
+fn candidates(
+    item: usize,
+    weighed: &[Weighed],
+    sentences: &[Spoken],
+    options: &Options,
+) -> Vec<Candidate> {
     // `a` and `y` are words rather than the options A and Y.
     let is_word = |w: &&Weighed| {
         let text = sentences
@@ -268,11 +324,10 @@ fn is_open(item: usize, weighed: &[Weighed], sentences: &[Spoken], options: &Opt
             end: w.end,
         })
         .collect();
-    if options.is_yes_no() {
-        return gate::is_qualified(&all, &candidates);
+    if !options.is_yes_no() {
+        candidates.extend(lone_letters(item, &candidates, sentences, options));
     }
-    candidates.extend(lone_letters(item, &candidates, sentences, options));
-    gate::open(&all, &candidates, false).is_some()
+    candidates
 }
 
 /// Returns whether a short sentence without an option tells to take something, or concludes with it: `Take the rail.`,

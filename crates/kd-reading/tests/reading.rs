@@ -38,6 +38,8 @@ fn corpus(file: &str) -> &'static str {
         "seats.jsonl" => include_str!("data/replies/seats.jsonl"),
         "tactful.jsonl" => include_str!("data/replies/tactful.jsonl"),
         "council.jsonl" => include_str!("data/replies/council.jsonl"),
+        "weighed.jsonl" => include_str!("data/replies/weighed.jsonl"),
+        "consulted.jsonl" => include_str!("data/replies/consulted.jsonl"),
         "blind.jsonl" => include_str!("data/replies/blind.jsonl"),
         "questions-seats.jsonl" => include_str!("data/replies/questions-seats.jsonl"),
         "questions-advice.jsonl" => include_str!("data/replies/questions-advice.jsonl"),
@@ -151,15 +153,17 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
         measured(later);
     }
     // Fixed by class only, and left open by the gate where a commitment is missing: fewer are read, and none is misread.
-    measured_to("engineers.jsonl", 96);
+    measured_to("engineers.jsonl", 95);
     measured_to("small-models.jsonl", 95);
-    measured_to("drafted.jsonl", 95);
-    measured_to("context.jsonl", 91);
-    measured_to("terse.jsonl", 94);
-    measured_to("advice.jsonl", 94);
+    measured_to("drafted.jsonl", 94);
+    measured_to("context.jsonl", 93);
+    measured_to("terse.jsonl", 96);
+    measured_to("advice.jsonl", 93);
     measured_to("exams.jsonl", 87);
-    measured_to("seats.jsonl", 82);
-    measured_to("closed.jsonl", 92);
+    measured_to("seats.jsonl", 85);
+    measured_to("closed.jsonl", 91);
+    measured_to("weighed.jsonl", 86);
+    measured_to("consulted.jsonl", 90);
     assert!(readable + held_out >= 300, "{readable} {held_out}");
 }
 
@@ -181,7 +185,7 @@ fn replies_that_nobody_tuned_to() {
             (None, Err(_)) => {}
         }
     }
-    assert_eq!((right, unread, misread, invented), (131, 40, 5, 2));
+    assert_eq!((right, unread, misread, invented), (133, 38, 5, 2));
 }
 
 /// Returns the kind of a question in the words of the corpora.
@@ -363,7 +367,7 @@ fn letters_that_change_their_length_break_no_reader() {
         ("number", "12 and İΩ: wait, 17", "17"),
         (
             "choice:SQLite|PostgreSQL",
-            "İΩ SQLite, but PostgreSQL.",
+            "İΩ SQLite is small, but I choose PostgreSQL.",
             "PostgreSQL",
         ),
         ("text", "Antwort: İstanbul", "İstanbul"),
