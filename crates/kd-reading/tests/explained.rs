@@ -281,3 +281,33 @@ fn an_equation_ends_with_its_result() {
         assert_eq!(number(question, reply), Ok("120".into()), "{reply}");
     }
 }
+
+#[test]
+fn what_is_only_named_needs_a_second_sign() {
+    let said = |names: &[&str], reply: &str| {
+        let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
+        let read = read(&Wanted::Option(Options::new(&names)), reply);
+        read.map(|(answer, _)| match answer {
+            Answer::Option(at) => names[at].clone(),
+            Answer::Text(text) => text,
+        })
+    };
+    let fish = ["清蒸", "红烧", "油炸"];
+    let reply = "鱼这么新鲜，当然是清蒸！红烧味道太重会盖住鲜味，油炸就更可惜了。";
+    assert_eq!(said(&fish, reply), Err(Unread::Ambiguous));
+    // The others share a sentence, which asks nothing.
+    let sizes = ["velocity", "mass", "time"];
+    let reply = "Only velocity has a direction. Mass and time are scalars.";
+    assert_eq!(said(&sizes, reply), Ok("velocity".into()));
+    let reply = "The press loves velocity. The vote is open between mass and time.";
+    assert!(said(&sizes, reply).is_err());
+    let sides = ["yes", "no"];
+    for (reply, want) in [
+        ("I am changing my vote from no to yes.", Some("yes")),
+        ("A priori j'aurais dit oui.", None),
+        ("Une part de moi dit oui, une autre dit non.", None),
+        ("I can't give you a yes or no.", None),
+    ] {
+        assert_eq!(said(&sides, reply).ok().as_deref(), want, "{reply}");
+    }
+}
