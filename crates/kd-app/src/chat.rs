@@ -17,7 +17,8 @@ use kd_core::secrets::Secrets;
 use kd_core::slash::{Fork, Seating, Way};
 use kd_core::{Aside, Event, Record, Roster, SeatName, ThreadId, Timestamp};
 use kd_engine::{Engine, Session};
-use kd_store::{Layout, Place, Thread, typed};
+use kd_store::typed::{self, WindowDraft};
+use kd_store::{Layout, Place, Thread};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
@@ -161,6 +162,8 @@ pub struct Chat {
     /// Threads whose members were changed in this chat, and who is named for the chat there from then on: nobody, if
     /// nobody was named.
     reseated: Mutex<BTreeMap<ThreadId, Vec<String>>>,
+    /// The drafts of this window, by thread.
+    drafts: Mutex<BTreeMap<ThreadId, WindowDraft>>,
 }
 
 impl Kingdom {
@@ -183,6 +186,7 @@ impl Kingdom {
             request,
             secrets,
             reseated: Mutex::default(),
+            drafts: Mutex::default(),
         })
     }
 }
@@ -491,6 +495,13 @@ impl Chat {
         Ok(Thread::open(&self.find(Some(id))?)?)
     }
 
+    /// Uses the draft of this window in a thread, which it keeps until it is closed.
+    fn draft_of<T>(&self, id: &ThreadId, using: impl FnOnce(&WindowDraft) -> T) -> T {
+        let mut drafts = self.drafts.lock().unwrap_or_else(PoisonError::into_inner);
+        let take = || WindowDraft::take(&self.layout, id);
+        using(drafts.entry(id.clone()).or_insert_with(take))
+    }
+
     fn opening(&self, id: Option<&str>) -> Result<ChatOpening, UserError> {
         let thread = match id {
             Some(id) => {
@@ -508,7 +519,7 @@ impl Chat {
             mode: Some(self.protocol().name.to_owned()),
             auto_messages: self.kingdom.config().council.auto_messages,
             has_older: tail.first().is_some_and(|m| m.seq > 1),
-            draft: typed::draft(&self.layout, thread.id()),
+            draft: self.draft_of(thread.id(), WindowDraft::text),
             records: recalled(&thread, tail.first().map_or(0, |m| m.seq)),
             tail,
         })
@@ -720,7 +731,7 @@ impl ChatHost for Chat {
 
     fn keep_draft(&self, id: &str, text: &str) {
         // A draft that cannot be saved does not stop the user from typing.
-        let _ = typed::keep_draft(&self.layout, &ThreadId(id.to_owned()), text);
+        let _ = self.draft_of(&ThreadId(id.to_owned()), |draft| draft.keep(text));
     }
 
     fn remember(&self, text: &str) {

@@ -267,9 +267,13 @@ impl Layout {
         sessions_of(&self.branch_folder())
     }
 
-    /// Returns the draft of a message in a thread of this branch. `None` if the user has no state folder.
-    pub fn draft_file(&self, id: &ThreadId) -> Option<PathBuf> {
-        let name = format!("{}.md", id.0);
+    /// Returns the draft of a message in a thread of this branch, of the window with this number, from 1. `None` if the
+    /// user has no state folder.
+    pub fn draft_file(&self, id: &ThreadId, window: usize) -> Option<PathBuf> {
+        let name = match window {
+            1 => format!("{}.md", id.0),
+            _ => format!("{}.{window}.md", id.0),
+        };
         Some(self.branch_state()?.join("drafts").join(name))
     }
 

@@ -5,43 +5,108 @@
 
 use crate::error::Error;
 use crate::layout::Layout;
+use crate::lock::lock_path;
 use crate::private;
 use kd_core::ids::ThreadId;
-use std::fs;
-use std::io;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
 /// A message may have 16 MiB.
 const DRAFT_BYTES_MAX: u64 = 16 << 20;
+/// Windows of one thread whose drafts are kept apart.
+const WINDOWS_MAX: usize = 9;
 /// Only the newest are offered again.
 const SENT_BYTES_MAX: u64 = 4 << 20;
 /// Number of messages offered again.
 const SENT_MAX: usize = 200;
 
-/// Returns the draft of a message in a thread; empty if there is none, or it cannot be read.
-pub fn draft(layout: &Layout, id: &ThreadId) -> String {
-    let path = layout.draft_file(id);
-    let bytes = path.and_then(|path| private::read_end(&path, DRAFT_BYTES_MAX).ok());
+/// The draft of one window in a thread. Other windows on the thread, also of other processes, have other drafts; a
+/// window that was closed or killed leaves its draft to the next one.
+#[derive(Debug, Default)]
+pub struct WindowDraft {
+    path: Option<PathBuf>,
+    /// Locked as long as the window is open.
+    _lock: Option<File>,
+}
+
+impl WindowDraft {
+    /// Takes a draft that no other window has: one that was left, else an empty one. Without a state folder, or with
+    /// too many windows, nothing is saved.
+    pub fn take(layout: &Layout, id: &ThreadId) -> Self {
+        let mut free: Option<Self> = None;
+        for path in draft_files(layout, id) {
+            // The first free one serves if none was left.
+            if free.is_some() && !path.exists() {
+                continue;
+            }
+            let Ok(lock) = private::appending(&lock_path(&path)) else {
+                continue;
+            };
+            if lock.try_lock().is_err() {
+                continue;
+            }
+            let draft = Self {
+                path: Some(path),
+                _lock: Some(lock),
+            };
+            if !draft.text().is_empty() {
+                return draft;
+            }
+            free.get_or_insert(draft);
+        }
+        free.unwrap_or_default()
+    }
+
+    /// Returns the text; empty if there is none, or it cannot be read.
+    pub fn text(&self) -> String {
+        self.path.as_deref().map(read_draft).unwrap_or_default()
+    }
+
+    /// Saves the text; removes the file if it is empty.
+    ///
+    /// # Errors
+    /// The state folder cannot be written.
+    pub fn keep(&self, text: &str) -> Result<(), Error> {
+        match &self.path {
+            Some(path) if !text.is_empty() => private::replace(path, text.as_bytes()),
+            Some(path) => private::remove(path),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the paths of the drafts in a thread, one for each window; there may be no file.
+fn draft_files(layout: &Layout, id: &ThreadId) -> impl Iterator<Item = PathBuf> {
+    (1..=WINDOWS_MAX).filter_map(|window| layout.draft_file(id, window))
+}
+
+fn read_draft(path: &Path) -> String {
+    let bytes = private::read_end(path, DRAFT_BYTES_MAX).ok();
     bytes
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .unwrap_or_default()
 }
 
-/// Saves the draft of a message; removes it if it is empty.
-///
-/// # Errors
-/// The state folder cannot be written.
-pub fn keep_draft(layout: &Layout, id: &ThreadId, text: &str) -> Result<(), Error> {
-    let Some(path) = layout.draft_file(id) else {
-        return Ok(());
-    };
-    if !text.is_empty() {
-        return private::replace(&path, text.as_bytes());
+/// Forgets the drafts in a thread for whose text `goes` is true. Returns their paths; changes nothing in a dry run.
+pub(crate) fn forget_drafts(
+    layout: &Layout,
+    id: &ThreadId,
+    goes: &dyn Fn(&str) -> bool,
+    dry: bool,
+) -> Result<Vec<PathBuf>, Error> {
+    let mut gone = Vec::new();
+    for path in draft_files(layout, id) {
+        let text = read_draft(&path);
+        if text.is_empty() || !goes(&text) {
+            continue;
+        }
+        if !dry {
+            private::remove(&path)?;
+            private::remove(&lock_path(&path))?;
+        }
+        gone.push(path);
     }
-    match fs::remove_file(&path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &path)(e)),
-        _ => Ok(()),
-    }
+    Ok(gone)
 }
 
 /// Returns the messages sent last on this branch, oldest first.

@@ -12,6 +12,7 @@ use kd_sql::marks::Marks;
 use kd_store::forget::{Busy, Job, STEPS, TOMBSTONE};
 use kd_store::fork::fork;
 use kd_store::reviews::{Mark, Reviews, Verdict};
+use kd_store::typed::WindowDraft;
 use kd_store::user_dirs::project_key;
 use kd_store::{
     EventLog, Layout, Lease, Place, Thread, UserDirs, fsck, log, memory, session, typed,
@@ -164,7 +165,11 @@ fn planted() -> Planted {
         .threads_folder()
         .join(".kd-new-0123456789abcdef.jsonl");
     write(unfinished.join("0001-king.md"), MARKER);
-    typed::keep_draft(&layout, thread.id(), MARKER).unwrap();
+    let window = WindowDraft::take(&layout, thread.id());
+    window.keep(MARKER).unwrap();
+    WindowDraft::take(&layout, thread.id())
+        .keep(MARKER)
+        .unwrap();
     typed::remember(&layout, &format!("@ann {MARKER}")).unwrap();
     typed::keep_copied(&layout, MARKER).unwrap();
     let sent = layout.sent_file().unwrap();
@@ -502,4 +507,23 @@ fn a_description_that_came_with_the_folder_does_not_keep_a_message() {
     assert_eq!(thread.meta().forgotten()[0].message, 1);
     let first = fs::read_to_string(planted.place.path.join("0001-king.md")).unwrap();
     assert!(first.ends_with("[forgotten]\n"), "{first}");
+}
+
+#[test]
+fn every_window_on_a_thread_has_a_draft_of_its_own() {
+    let planted = planted();
+    let (layout, id) = (&planted.layout, &planted.other.id);
+    let (first, second) = (WindowDraft::take(layout, id), WindowDraft::take(layout, id));
+    first.keep("the first").unwrap();
+    second.keep("the second").unwrap();
+    assert_eq!(
+        (first.text(), second.text()),
+        ("the first".into(), "the second".into())
+    );
+    // A closed window leaves its draft to the next one, even if an earlier place is free.
+    first.keep("").unwrap();
+    drop((first, second));
+    let next = WindowDraft::take(layout, id);
+    assert_eq!(next.text(), "the second");
+    assert_eq!(WindowDraft::take(layout, id).text(), "");
 }

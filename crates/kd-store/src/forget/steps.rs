@@ -186,20 +186,15 @@ fn here(job: &Job<'_>, target: &Target) -> Result<Layout, Error> {
     job.layout.with_branch(&target.place.branch)
 }
 
-/// The draft of the next message.
+/// The drafts of the next message, one for each window.
 fn drafts(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let layout = here(job, target)?;
     let id = &target.place.id;
-    let Some(path) = layout.draft_file(id) else {
-        return Ok(Vec::new());
-    };
-    let draft = typed::draft(&layout, id);
-    let goes = !draft.is_empty() && (target.scope == Scope::Whole || job.pieces.are_in(&draft));
-    if goes && !dry {
-        typed::keep_draft(&layout, id, "")?;
-    }
-    let found = goes.then(|| Found::file(path, "the draft of a message"));
-    Ok(found.into_iter().collect())
+    let goes = |draft: &str| target.scope == Scope::Whole || job.pieces.are_in(draft);
+    let gone = typed::forget_drafts(&layout, id, &goes, dry)?.into_iter();
+    Ok(gone
+        .map(|path| Found::file(path, "the draft of a message"))
+        .collect())
 }
 
 /// Lines of the input history.
@@ -332,7 +327,7 @@ fn temporary(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Er
         }
     }
     let layout = here(job, target)?;
-    let drafts = layout.draft_file(&target.place.id);
+    let drafts = layout.draft_file(&target.place.id, 1);
     let mut outside: Vec<PathBuf> = job
         .reviews
         .map(|r| r.folder().to_path_buf())
