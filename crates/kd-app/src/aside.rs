@@ -76,7 +76,10 @@ impl AsidePlanner<'_> {
             return Ok(question);
         }
         let messages = self.thread.messages()?.messages;
-        let last = messages.iter().rev().find(|m| m.is_king());
+        let last = messages
+            .iter()
+            .rev()
+            .find(|m| m.is_king() && !m.is_choice());
         last.map(|m| m.body.to_string()).ok_or_else(|| {
             UserError::usage("there is no question yet: write one after the command")
         })

@@ -58,6 +58,9 @@ pub const REPLACES: &str = "replaces";
 /// Front matter of an answer with nothing to say: `pass: yes`.
 pub const PASS: &str = "pass";
 
+/// Front matter of a message of the user that chooses an answer: the number of the answer.
+pub const CHOSEN: &str = "chosen";
+
 /// The recipients of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -231,6 +234,11 @@ impl Message {
     /// Returns whether the member passed: it had nothing to add.
     pub fn is_pass(&self) -> bool {
         self.extra.contains_key(PASS)
+    }
+
+    /// Returns whether the user only chose an answer with it, and asked nothing.
+    pub fn is_choice(&self) -> bool {
+        self.is_king() && self.extra.contains_key(CHOSEN)
     }
 
     /// Returns whether the answer was cut: by the token limit, or where the model repeated its prompt.

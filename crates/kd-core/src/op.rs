@@ -15,6 +15,11 @@ pub enum Op {
         /// The recipients.
         to: Address,
     },
+    /// Record that the user chooses a member's newest answer. Nobody is asked; the members see it in their next turn.
+    Choose {
+        /// The member.
+        seat: SeatName,
+    },
     /// Stop every open turn, and ask nobody until the next `Say` or `Retry`.
     Interrupt,
     /// Stop one member's open turn.

@@ -5,7 +5,7 @@ use super::floor::{End, Turn};
 use crate::draft::{self, Ended};
 use crate::event::Purpose;
 use crate::ids::{SeatName, TurnId};
-use crate::message::{Draft, Message, PASS, REPLACES};
+use crate::message::{CHOSEN, Draft, Message, PASS, REPLACES};
 use crate::roster::Member;
 use crate::speech::is_pass;
 use jiff::Timestamp;
@@ -16,12 +16,18 @@ const CONCLUDE: &str = "conclude";
 
 /// Returns the user's message.
 pub(super) fn king(words: &Words, at: Timestamp) -> Draft {
-    draft::king(words.body.clone(), words.to.clone(), words.id.clone(), at)
+    let mut draft = draft::king(words.body.clone(), words.to.clone(), words.id.clone(), at);
+    let chosen = words.chosen.map(|seq| (CHOSEN.to_owned(), seq.to_string()));
+    draft.extra.extend(chosen);
+    draft
 }
 
 /// Returns the failed message of a member's last turn since the user's last message; a new answer replaces it.
 pub(super) fn failed_before(history: &[Message], seat: &SeatName, purpose: Purpose) -> Option<u32> {
-    let round = history.iter().rev().take_while(|m| !m.is_king());
+    let round = history
+        .iter()
+        .rev()
+        .take_while(|m| !m.is_king() || m.is_choice());
     let last = round
         .filter(|m| m.from == seat.as_str())
         .find(|m| m.extra.contains_key(PURPOSE) == (purpose == Purpose::Conclude))?;

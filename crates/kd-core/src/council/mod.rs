@@ -158,6 +158,8 @@ struct Words {
     halted: bool,
     /// Whether front ends know that it waits.
     told: bool,
+    /// The number of the answer that the user chooses with it.
+    chosen: Option<u32>,
 }
 
 /// Tokens reserved for a conclusion under a limit. It may use more if more is left.

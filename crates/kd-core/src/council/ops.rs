@@ -9,7 +9,7 @@ use crate::event::{Event, Purpose};
 use crate::ids::SeatName;
 use crate::machine::{Command, Effects};
 use crate::mention::{mentions, nearest};
-use crate::message::Address;
+use crate::message::{Address, Message, settled};
 use crate::op::Op;
 use crate::prompt::Manner;
 use crate::protocols::{self, Assignment, PROTOCOLS};
@@ -24,6 +24,7 @@ impl Council {
     pub(super) fn op(&mut self, now: Timestamp, op: Op, fx: &mut Effects) {
         let done = match op {
             Op::Say { body, to } => self.say(now, &body, to, fx),
+            Op::Choose { seat } => self.choose(&seat),
             Op::Interrupt => {
                 self.interrupt(fx);
                 Ok(())
@@ -102,6 +103,36 @@ impl Council {
             ask: true,
             halted: false,
             told,
+            chosen: None,
+        });
+        Ok(())
+    }
+
+    /// Adds a message that tells the members which answer the user chooses. Nobody is asked.
+    fn choose(&mut self, seat: &SeatName) -> Result<(), Refusal> {
+        if self.closed {
+            return Err("the thread is closing: open it again to continue".into());
+        }
+        if self.held || !self.is_idle() {
+            return Err("members are speaking: wait for them, or stop them first".into());
+        }
+        let answers = settled(&self.history);
+        let answer = |m: &&&Message| m.from == seat.as_str() && m.is_sound() && !m.is_pass();
+        let Some(answer) = answers.iter().rev().find(answer) else {
+            return Err(match self.members.contains(seat) {
+                true => format!("{seat} has not answered yet: there is nothing to choose"),
+                false => self.unknown(seat),
+            });
+        };
+        self.waiting.push_back(Words {
+            id: None,
+            body: format!("I choose the answer of {seat} (message {}).", answer.seq),
+            to: Address::All,
+            call: Call::Everyone,
+            ask: false,
+            halted: false,
+            told: false,
+            chosen: Some(answer.seq),
         });
         Ok(())
     }

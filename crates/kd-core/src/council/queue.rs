@@ -128,6 +128,7 @@ impl Council {
             ask: true,
             halted: false,
             told: true,
+            chosen: None,
         });
     }
 

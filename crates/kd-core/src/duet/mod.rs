@@ -225,6 +225,7 @@ impl Duet {
             Op::Resume => None,
             Op::Mute { .. }
             | Op::Unmute { .. }
+            | Op::Choose { .. }
             | Op::Retry { .. }
             | Op::Mode { .. }
             | Op::Auto { .. } => {

@@ -2,7 +2,7 @@
 
 use super::bench::*;
 use kd_core::event::Outcome;
-use kd_core::{Budget, Op};
+use kd_core::{Budget, FailureKind, Op, SeatName};
 
 fn bench(mode: &'static str, auto: Option<u32>) -> Bench {
     Bench::new(Setup {
@@ -38,6 +38,37 @@ fn the_first_message_is_answered_once_and_later_ones_are_discussed() {
     assert!(bench.prompt("codex").contains("claude: more"));
     assert_eq!(bench.answer_all(), ["codex", "cursor"]);
     assert_eq!(bench.yields(), [Outcome::Complete; 2]);
+}
+
+#[test]
+fn a_choice_is_a_message_that_nobody_is_asked_about() {
+    let choose = |name: &str| Op::Choose {
+        seat: SeatName::new(name).unwrap(),
+    };
+    let mut bench = bench("broadcast", Some(0));
+    bench.op(choose("codex"));
+    assert_eq!(
+        bench.refusals(),
+        ["codex has not answered yet: there is nothing to choose"]
+    );
+    bench.say("which?");
+    bench.op(choose("codex"));
+    assert!(bench.refusals()[1].starts_with("members are speaking"));
+    bench.answer("claude", "A");
+    bench.answer("codex", "B");
+    bench.fail("cursor", FailureKind::Crashed);
+    bench.op(choose("codx"));
+    assert!(bench.refusals()[2].ends_with("did you mean codex?"));
+    bench.op(choose("codex"));
+    assert_eq!(bench.speaking(), [""; 0]);
+    assert_eq!(bench.yields().len(), 1, "a choice is no round");
+    // Whoever failed before can still be asked again, and sees it.
+    bench.op(Op::Retry { seat: None });
+    let prompt = bench.prompt("cursor");
+    assert!(
+        prompt.contains("king: I choose the answer of codex (message 3)."),
+        "{prompt}"
+    );
 }
 
 #[test]

@@ -166,6 +166,8 @@ impl Laws {
                 self.due += 1;
                 self.may_ask = true;
             }
+            // It is written, and nobody is asked.
+            Op::Choose { .. } => self.waiting.push_back(false),
             Op::Retry { .. } => {
                 self.may_ask = true;
                 self.asked = 0;

@@ -284,7 +284,7 @@ impl World {
     }
 
     fn king(&mut self) {
-        let op = match self.chance.random_range(0..23) {
+        let op = match self.chance.random_range(0..24) {
             20 => Op::Mode {
                 mode: if self.chance.random_bool(0.2) {
                     "natrual".into()
@@ -299,6 +299,9 @@ impl World {
                 }
             }
             22 => Op::Resume,
+            23 => Op::Choose {
+                seat: SeatName::new("ada").unwrap(),
+            },
             0..9 => {
                 let bodies = [
                     "Why?",
