@@ -33,6 +33,8 @@ pub enum Takes {
     MaybeQuestion,
     /// A judgment of a verdict.
     Judgment,
+    /// Two members' names, or nothing.
+    MaybeTwo,
 }
 
 /// A slash command.
@@ -86,8 +88,14 @@ pub enum Slash {
     Aside(Way, Option<String>),
     /// Mark the newest verdict as right, wrong, or by the right answer.
     Mark(String),
+    /// Show the newest answers of two members side by side, of the newest two without names.
+    Compare(Option<(SeatName, SeatName)>),
+    /// Pick parts of the newest answers for the next message.
+    Merge,
     /// Show or fold the thinking.
     Thinking,
+    /// List the keys.
+    Keys,
     /// Show the help.
     Help,
     /// Quit when the running turns have ended; if repeated, immediately.
@@ -225,6 +233,46 @@ pub const COMMANDS: &[SlashCommand] = &[
         },
     },
     SlashCommand {
+        name: "pick",
+        aliases: &["choose"],
+        args: "<member>",
+        takes: Takes::Member,
+        doc: "record that you choose a member's newest answer; nobody is asked, all see it next turn",
+        screen_only: false,
+        make: |arg| Ok(Slash::Op(Op::Choose { seat: needed(arg)? })),
+    },
+    SlashCommand {
+        name: "compare",
+        aliases: &["diff"],
+        args: "[member member]",
+        takes: Takes::MaybeTwo,
+        doc: "two answers side by side, with the words that differ marked; alone, the newest two",
+        screen_only: true,
+        make: |arg| {
+            let Some(names) = arg else {
+                return Ok(Slash::Compare(None));
+            };
+            let names: Vec<&str> = names.split_whitespace().collect();
+            let &[one, other] = names.as_slice() else {
+                return Err("name two members, or none".to_owned());
+            };
+            let (one, other) = (seat(one)?, seat(other)?);
+            if one == other {
+                return Err("name two different members".to_owned());
+            }
+            Ok(Slash::Compare(Some((one, other))))
+        },
+    },
+    SlashCommand {
+        name: "merge",
+        aliases: &[],
+        args: "",
+        takes: Takes::Nothing,
+        doc: "tick parts of the newest answers; they become the draft of your next message",
+        screen_only: true,
+        make: |_| Ok(Slash::Merge),
+    },
+    SlashCommand {
         name: "mode",
         aliases: &[],
         args: "[mode]",
@@ -360,6 +408,15 @@ pub const COMMANDS: &[SlashCommand] = &[
         doc: "show or fold the thinking of the members",
         screen_only: true,
         make: |_| Ok(Slash::Thinking),
+    },
+    SlashCommand {
+        name: "keys",
+        aliases: &[],
+        args: "",
+        takes: Takes::Nothing,
+        doc: "list the keys and the names by which `chat.keys` of your settings changes them",
+        screen_only: true,
+        make: |_| Ok(Slash::Keys),
     },
     SlashCommand {
         name: "help",
@@ -537,6 +594,9 @@ mod tests {
             ),
             ("/resume", Line::Slash(Slash::Aside(Way::Resume, None))),
             ("/mark 391 m", Line::Slash(Slash::Mark("391 m".into()))),
+            ("/pick @claude", op(Op::Choose { seat: claude() })),
+            ("/compare", Line::Slash(Slash::Compare(None))),
+            ("/merge", Line::Slash(Slash::Merge)),
             ("/thinking", Line::Slash(Slash::Thinking)),
             ("/fork", Line::Slash(Slash::Fork(Fork::Whole))),
             ("/fork #7", Line::Slash(Slash::Fork(Fork::Before(7)))),
@@ -585,6 +645,7 @@ mod tests {
                 Takes::MaybePart => (&["", "code", "all", "ada"], &["a/b"]),
                 Takes::MaybeMode => (&["", "natural"], &[]),
                 Takes::Judgment => (&["right", "0.7", "the answer is 391"], &[""]),
+                Takes::MaybeTwo => (&["", "ada @bob"], &["ada", "ada ada", "a/b c"]),
                 Takes::MaybeThread | Takes::MaybeFile | Takes::MaybeQuestion => (&["", "x y"], &[]),
             };
             let line = |arg: &str| read(&format!("/{} {arg}", command.name));

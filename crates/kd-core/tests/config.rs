@@ -445,7 +445,7 @@ fn text_becomes_the_value_that_its_key_takes() {
 
 #[test]
 fn variables_are_found_for_every_key_that_has_one() {
-    let files = json!({"agents": {"gpt-5.1": {}}, "providers": {"OpenAI": {}}, "forum": {"remotes": {"OpenAI": {}}, "servers": {"OpenAI": {}}}, "serve": {"models": {"OpenAI": {}}}});
+    let files = json!({"agents": {"gpt-5.1": {}}, "providers": {"OpenAI": {}}, "forum": {"remotes": {"OpenAI": {}}, "servers": {"OpenAI": {}}}, "serve": {"models": {"OpenAI": {}}}, "chat": {"keys": {"OpenAI": ""}}});
     for key in KEYS {
         let Some(pattern) = env_name(key) else {
             continue;

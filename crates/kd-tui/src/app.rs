@@ -6,11 +6,15 @@ mod search;
 mod slash;
 
 pub use self::search::Search;
+use crate::compare::Comparison;
 use crate::complete::Candidates;
 use crate::editor::Editor;
+use crate::keymap::Keymap;
 use crate::keys::{Code, Input, Key, Reply};
 use crate::log::Log;
-use crate::panels::{COLUMNS_MAX, Look};
+use crate::merge::{Merge, Merged};
+use crate::paint::Link;
+use crate::panels::{COLUMNS_MAX, Frame, Look};
 use crate::picker::{Picked, Picker};
 use crate::text::style::Styles;
 use crate::theme::Theme;
@@ -52,6 +56,12 @@ pub struct Settings {
     pub modes: Vec<&'static str>,
     /// Messages sent in other sessions, oldest first.
     pub sent: Vec<String>,
+    /// The keys.
+    pub keys: Arc<Keymap>,
+    /// How messages are framed.
+    pub frame: Frame,
+    /// Whether the terminal opens links.
+    pub links: bool,
     /// Masked in the user's input.
     pub secrets: kd_core::secrets::Secrets,
 }
@@ -147,6 +157,12 @@ pub enum Screen {
     Picker(Picker),
     /// The help, starting at this line.
     Help(usize),
+    /// The list of keys, starting at this line.
+    Keys(usize),
+    /// Two answers beside each other.
+    Compare(Comparison),
+    /// Parts of answers to tick.
+    Merge(Merge),
 }
 
 /// The state of the screen.
@@ -178,6 +194,8 @@ pub struct App {
     pub interrupted: bool,
     /// Whether something has to be drawn.
     pub dirty: bool,
+    /// The links of the last frame.
+    pub links: Vec<Link>,
     pub(crate) settings: Settings,
     members: Vec<SeatName>,
     unfolded: bool,
@@ -199,6 +217,8 @@ pub struct App {
     stopped: Option<Timestamp>,
     /// The message sent but not in the thread yet.
     unsaid: Option<String>,
+    /// What is wrong with the settings of the screen.
+    wrong: Vec<String>,
 }
 
 impl App {
@@ -218,6 +238,7 @@ impl App {
             leaving: false,
             interrupted: false,
             dirty: true,
+            links: Vec::new(),
             members: Vec::new(),
             unfolded: false,
             focused: true,
@@ -231,8 +252,14 @@ impl App {
             armed: None,
             stopped: None,
             unsaid: None,
+            wrong: Vec::new(),
             settings,
         }
+    }
+
+    /// Sets what is wrong with the settings of the screen, which is told once a thread is open.
+    pub fn report(&mut self, wrong: Vec<String>) {
+        self.wrong = wrong;
     }
 
     /// Handles a message; `files` completes paths.
@@ -316,11 +343,14 @@ impl App {
                 unicode: self.settings.unicode,
             },
             columns: usize::from(self.size.0).min(COLUMNS_MAX),
+            wide: self.size.0.into(),
             members: self.members.clone(),
             now: self.now,
             unfolded: self.unfolded,
             gives_up: self.settings.gives_up,
             zone: self.settings.zone.clone(),
+            keys: self.settings.keys.clone(),
+            frame: self.settings.frame,
         }
     }
 
@@ -408,6 +438,9 @@ impl App {
             self.outbox.splice(0..0, kept.into_iter().map(Effect::Send));
         }
         self.thread = Some(opening.id);
+        for text in std::mem::take(&mut self.wrong) {
+            self.note(text);
+        }
         self.screen = Screen::Chat;
         self.ready = false;
         self.prepared = false;
@@ -466,7 +499,19 @@ impl App {
                     Picked::Cancelled => self.screen = Screen::Chat,
                 }
             }
-            Screen::Help(_) => self.help_input(&input),
+            Screen::Help(_) | Screen::Keys(_) | Screen::Compare(_) => self.help_input(&input),
+            Screen::Merge(merge) => {
+                let Input::Key(key) = input else { return };
+                match merge.key(key) {
+                    Merged::Nothing => {}
+                    Merged::Cancelled => self.screen = Screen::Chat,
+                    Merged::Draft(draft) => {
+                        self.screen = Screen::Chat;
+                        self.reading = false;
+                        self.take_back(&draft);
+                    }
+                }
+            }
             Screen::Chat => match input {
                 Input::Key(key) if self.search.is_some() => self.search_key(key),
                 Input::Paste(text) if self.search.is_some() => self.search_paste(&text),

@@ -54,7 +54,7 @@ pub fn candidates(text: &str, cursor: usize, known: &Known<'_>) -> Option<Candid
     } else if let Some((command, _)) = before
         .strip_prefix('/')
         .and_then(|rest| rest.split_once(' '))
-        .filter(|(_, arg)| !arg.contains(char::is_whitespace))
+        .filter(|(command, arg)| !arg.contains(char::is_whitespace) || takes_two(command))
     {
         arguments(command, word, known)
     } else {
@@ -105,6 +105,10 @@ fn mentions(name: &str, members: &[SeatName]) -> Vec<(String, String)> {
     list
 }
 
+fn takes_two(command: &str) -> bool {
+    slash::find(command).is_some_and(|command| command.takes == Takes::MaybeTwo)
+}
+
 fn arguments(command: &str, word: &str, known: &Known<'_>) -> Vec<(String, String)> {
     let Some(command) = slash::find(&command.to_lowercase()) else {
         return Vec::new();
@@ -116,7 +120,9 @@ fn arguments(command: &str, word: &str, known: &Known<'_>) -> Vec<(String, Strin
     };
     let of = |c: &str, what: &str| (c.to_owned(), what.to_owned());
     match command.takes {
-        Takes::Member | Takes::MaybeMember => names().map(|n| of(n, "member")).collect(),
+        Takes::Member | Takes::MaybeMember | Takes::MaybeTwo => {
+            names().map(|n| of(n, "member")).collect()
+        }
         Takes::MaybeMode => fitting(known.modes.to_vec())
             .into_iter()
             .map(|m| of(m, "mode"))
@@ -166,11 +172,15 @@ mod tests {
         assert_eq!(offered("@al"), ["@all"]);
         assert_eq!(offered("@a"), ["@claude", "@all"]);
         assert_eq!(offered("@oe"), ["@codex"]);
-        assert_eq!(offered("/m")[..4], ["/mute", "/mark", "/mode", "/members"]);
+        assert_eq!(
+            offered("/m")[..5],
+            ["/mute", "/mark", "/merge", "/mode", "/members"]
+        );
         assert_eq!(offered("/mde")[0], "/mode");
         assert_eq!(offered("/ex")[0], "/export");
         assert_eq!(offered("/mute co"), ["codex", "cursor"]);
         assert_eq!(offered("/mute cr"), ["cursor"]);
+        assert_eq!(offered("/compare claude co"), ["codex", "cursor"]);
         assert_eq!(offered("/mode mn"), ["manual"]);
         assert_eq!(offered("/copy c"), ["claude", "codex", "cursor", "code"]);
         assert_eq!(offered("see @src/m"), ["@src/main.rs"]);

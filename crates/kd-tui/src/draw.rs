@@ -1,16 +1,18 @@
 //! Draws the whole screen from the app's state into a buffer, and returns the cursor position.
 
 mod bars;
+mod compare;
 mod help;
 pub(crate) mod pen;
 mod picker;
 mod strip;
 
 use crate::app::{App, Screen};
-use crate::log::Slice;
-use crate::panels::{Body, Look};
-use crate::text::clean;
+use crate::log::{Placed, Slice};
+use crate::paint::Link;
+use crate::panels::{Body, Frame, Look};
 use crate::text::wrap::{self, Span, clip_spans};
+use crate::text::{clean, links};
 use anstyle::Style;
 use pen::Pen;
 use ratatui_core::buffer::Buffer;
@@ -29,6 +31,7 @@ const OFFERS: usize = 6;
 /// Draws everything. Returns the cursor position; `None` if it is hidden.
 pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let area = buffer.area;
+    app.links.clear();
     if area.width < 4 || area.height < 3 {
         return None;
     }
@@ -56,8 +59,23 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
         pen.rule(top, area.width, &look);
         top += 1;
     }
-    if let Screen::Help(from) = &mut app.screen {
-        let lines = help::lines(area.width.into());
+    match &mut app.screen {
+        Screen::Compare(shown) => {
+            compare::comparison(shown, &look, &mut pen, top);
+            return None;
+        }
+        Screen::Merge(merge) => {
+            compare::pieces(merge, &look, &mut pen, top);
+            return None;
+        }
+        Screen::Chat | Screen::Picker(_) | Screen::Help(_) | Screen::Keys(_) => {}
+    }
+    let list = match app.screen {
+        Screen::Help(_) => help::lines(area.width.into(), &look.keys),
+        _ => help::keys(area.width.into(), &look.keys),
+    };
+    if let Screen::Help(from) | Screen::Keys(from) = &mut app.screen {
+        let lines = list;
         let rows = usize::from(area.height - top - 1);
         *from = (*from).min(lines.len().saturating_sub(rows));
         for (y, line) in lines.iter().skip(*from).take(rows).enumerate() {
@@ -95,6 +113,8 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let status = bars::status(app, &look, strip.is_some(), area.width.into());
     pen.line(0, status_y, area.width, &status);
     offers(app, &look, &mut pen, status_y);
+    // What was drawn over a link is none.
+    app.links.retain(|link| is_shown(link, pen.buffer));
     if let Some(search) = &app.search {
         let lead = Span::new(Style::new().bold(), SEARCH);
         let line = [lead, Span::plain(clean::text(search.query()).into_owned())];
@@ -164,6 +184,7 @@ fn draw_log(app: &mut App, look: &Look, pen: &mut Pen<'_>, top: u16, rows: u16) 
         }
         return;
     }
+    let has_links = app.settings.links;
     let slices = app.log.slices(rows.into(), look);
     let total: usize = slices.iter().map(|s| s.rows).sum();
     let mut y = top;
@@ -171,18 +192,53 @@ fn draw_log(app: &mut App, look: &Look, pen: &mut Pen<'_>, top: u16, rows: u16) 
     if following {
         y += (usize::from(rows).saturating_sub(total)) as u16;
     }
+    let mut links = Vec::new();
     for slice in slices {
-        for i in 0..slice.rows {
-            card_line(&slice, slice.from + i, y, look, pen);
+        if has_links {
+            add_links(&slice, y, &mut links);
+        }
+        for at in slice.from..slice.from + slice.rows {
+            for placed in &slice.cards {
+                if (placed.y..placed.y + placed.height).contains(&at) {
+                    card_line(placed, at - placed.y, y, look, pen);
+                }
+            }
             y += 1;
+        }
+    }
+    app.links = links;
+}
+
+/// Adds the links in the visible lines of cards whose first one is at `y`.
+fn add_links(slice: &Slice<'_>, y: u16, out: &mut Vec<Link>) {
+    for placed in &slice.cards {
+        let begin = placed.y + 1 + placed.card.head.len();
+        for found in links::find(placed.body, placed.width.saturating_sub(4)) {
+            let row = begin + found.line;
+            if !placed.card.bare && (slice.from..slice.from + slice.rows).contains(&row) {
+                out.push(Link {
+                    y: y + (row - slice.from) as u16,
+                    from: (placed.x + 2 + found.from) as u16,
+                    to: (placed.x + 2 + found.to) as u16,
+                    url: found.url,
+                });
+            }
         }
     }
 }
 
+/// Returns whether the cells of a link show a part of its address.
+fn is_shown(link: &Link, buffer: &Buffer) -> bool {
+    let cells = (link.from..link.to).filter_map(|x| buffer.cell((x, link.y)));
+    let text: String = cells.map(|cell| cell.symbol()).collect();
+    link.url.contains(&text)
+}
+
 /// Draws one line of a card, including its edges.
-fn card_line(slice: &Slice<'_>, at: usize, y: u16, look: &Look, pen: &mut Pen<'_>) {
-    let card = slice.card;
-    let width = look.columns as u16;
+fn card_line(placed: &Placed<'_>, at: usize, y: u16, look: &Look, pen: &mut Pen<'_>) {
+    let card = placed.card;
+    let left = placed.x as u16;
+    let right = left + placed.width as u16;
     let glyph = |unicode: &'static str, ascii: &'static str| look.styles.glyph(unicode, ascii);
     if card.bare {
         let lines = usize::from(!card.title.is_empty());
@@ -192,58 +248,74 @@ fn card_line(slice: &Slice<'_>, at: usize, y: u16, look: &Look, pen: &mut Pen<'_
             card.head.get(at - lines)
         };
         if let Some(line) = line {
-            let x = if at < lines { 1 } else { 0 };
-            pen.line(x, y, width, line);
+            let x = left + u16::from(at < lines);
+            pen.line(x, y, right, line);
         }
         return;
     }
+    if look.frame == Frame::Bar {
+        // The line of the lower edge keeps messages apart.
+        if at + 1 < placed.height {
+            let bar = [Span::new(card.edge, glyph("▎", "|"))];
+            pen.line(left, y, right, &bar);
+        }
+        if at == 0 {
+            let title = clip_spans(&card.title, placed.width.saturating_sub(4));
+            pen.line(left + 2, y, right - 2, &title);
+        }
+        if at == 0 || at + 1 >= placed.height {
+            return;
+        }
+    }
     let edge = [Span::new(card.edge, glyph("─", "-"))];
-    if at == 0 || at + 1 == slice.height {
-        let (left, right) = if at == 0 {
+    if at == 0 || at + 1 == placed.height {
+        let (begin, end) = if at == 0 {
             ("┌", "┐")
         } else {
             ("└", "┘")
         };
-        pen.line(0, y, width, &[Span::new(card.edge, glyph(left, "+"))]);
-        pen.repeat(1, width - 1, y, &edge[0].text, card.edge);
+        pen.line(left, y, right, &[Span::new(card.edge, glyph(begin, "+"))]);
+        pen.repeat(left + 1, right - 1, y, &edge[0].text, card.edge);
         pen.line(
-            width - 1,
+            right - 1,
             y,
-            width,
-            &[Span::new(card.edge, glyph(right, "+"))],
+            right,
+            &[Span::new(card.edge, glyph(end, "+"))],
         );
         if at == 0 {
-            pen.line(1, y, width, &[Span::plain(" ")]);
-            let title = clip_spans(&card.title, usize::from(width.saturating_sub(4)));
-            let end = pen.line(2, y, width - 2, &title);
-            pen.line(end, y, width - 1, &[Span::plain(" ")]);
+            pen.line(left + 1, y, right, &[Span::plain(" ")]);
+            let title = clip_spans(&card.title, placed.width.saturating_sub(4));
+            let end = pen.line(left + 2, y, right - 2, &title);
+            pen.line(end, y, right - 1, &[Span::plain(" ")]);
         }
         return;
     }
     let bar = [Span::new(card.edge, glyph("│", "|"))];
-    pen.line(0, y, width, &bar);
-    pen.line(width - 1, y, width, &bar);
+    if look.frame == Frame::Box {
+        pen.line(left, y, right, &bar);
+        pen.line(right - 1, y, right, &bar);
+    }
     let mut i = at - 1;
     if let Some(line) = card.head.get(i) {
-        pen.line(2, y, width - 1, line);
+        pen.line(left + 2, y, right - 1, line);
         return;
     }
     i -= card.head.len();
     let grows = matches!(card.body, Body::Growing);
-    let body = slice.body.len().max(usize::from(grows));
+    let body = placed.body.len().max(usize::from(grows));
     if i < body {
-        let end = slice
+        let end = placed
             .body
             .get(i)
-            .map_or(2, |line| pen.line(2, y, width - 1, line));
+            .map_or(left + 2, |line| pen.line(left + 2, y, right - 1, line));
         if grows && i + 1 == body {
             let cursor = [Span::new(card.edge, glyph("▍", "_"))];
-            pen.line(end.min(width - 2), y, width - 1, &cursor);
+            pen.line(end.min(right - 2), y, right - 1, &cursor);
         }
         return;
     }
     if let Some(line) = card.foot.get(i - body) {
-        pen.line(2, y, width - 1, line);
+        pen.line(left + 2, y, right - 1, line);
     }
 }
 

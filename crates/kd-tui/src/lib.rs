@@ -10,6 +10,7 @@
 
 pub mod app;
 pub mod clipboard;
+pub mod compare;
 pub mod complete;
 pub mod draw;
 pub mod editor;
@@ -18,6 +19,7 @@ pub mod inline;
 pub mod keymap;
 pub mod keys;
 pub mod log;
+pub mod merge;
 pub mod notify;
 pub mod paint;
 pub mod panels;

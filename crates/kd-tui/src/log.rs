@@ -4,6 +4,10 @@
 //! The scroll position is a line of a panel, not a number of rows from the top, so that nothing above has to be laid
 //! out, and growing text elsewhere does not move the visible part. A reader at the bottom keeps following.
 
+mod beside;
+
+use self::beside::Place;
+pub use self::beside::WIDE_FROM;
 use crate::panels::{self, Body, Card, Look, Shown};
 use crate::text::growing::Growing;
 use crate::text::wrap::Line;
@@ -40,6 +44,8 @@ pub struct Log {
     /// The first visible line of the last frame.
     top: (Item, usize),
     rows: usize,
+    /// Columns of the screen of the last frame.
+    wide: usize,
     /// Messages that arrived below the visible part.
     unseen: usize,
     /// Show only this member's panels and the user's.
@@ -54,18 +60,31 @@ struct Entry {
     growing: Growing,
 }
 
-/// The visible lines of one card.
+/// The visible lines of one card, or of several side by side.
 #[derive(Debug)]
 pub struct Slice<'a> {
+    /// The cards.
+    pub cards: Vec<Placed<'a>>,
+    /// The first visible line.
+    pub from: usize,
+    /// The number of visible lines.
+    pub rows: usize,
+}
+
+/// A card and its place inside its slice.
+#[derive(Debug)]
+pub struct Placed<'a> {
     /// The card.
     pub card: &'a Card,
     /// Its text.
     pub body: &'a [Line],
-    /// Its first visible line.
-    pub from: usize,
-    /// The number of visible lines.
-    pub rows: usize,
-    /// The total number of lines.
+    /// Its first column.
+    pub x: usize,
+    /// Its first line.
+    pub y: usize,
+    /// Its columns.
+    pub width: usize,
+    /// The number of its lines.
     pub height: usize,
 }
 
@@ -250,10 +269,10 @@ impl Log {
         }
     }
 
-    /// Returns whether an item is shown under the current focus.
+    /// Returns whether an item is shown under the current focus, and begins its block.
     fn is_in_focus(&self, item: Item) -> bool {
         let Some(focus) = &self.focus else {
-            return true;
+            return self.block(item).start == item;
         };
         self.shown(item).is_some_and(|shown| {
             panels::whose(shown).is_none_or(|name| name == KING || name == focus.as_str())
@@ -276,7 +295,9 @@ impl Log {
 
     /// Scrolls by lines, negative upwards.
     pub fn scroll(&mut self, lines: i64, look: &Look) {
+        self.wide = look.wide;
         let (mut item, line) = self.anchor.unwrap_or(self.top);
+        item = self.block(item).start;
         if !self.is_in_focus(item) {
             item = self.next(item).or(self.before(item)).unwrap_or(item);
         }
@@ -359,12 +380,33 @@ impl Log {
     }
 
     fn height(&mut self, item: Item, look: &Look) -> usize {
-        self.lay(item, look);
-        self.cards.get(&item).map_or(0, Entry::height)
+        let places = self.places(item, look);
+        places
+            .iter()
+            .map(|place| place.y + place.height)
+            .max()
+            .unwrap_or(0)
     }
 
-    /// Lays out an item, unless cached.
-    fn lay(&mut self, item: Item, look: &Look) {
+    /// Lays out the block that begins with an item. Returns the places of its cards.
+    fn places(&mut self, item: Item, look: &Look) -> Vec<Place> {
+        let block = self.block(item);
+        let count = block.clone().count();
+        let shape = match count {
+            1 => (1, look.columns),
+            _ => beside::shape(count, look.wide),
+        };
+        let heights: Vec<(Item, usize)> = block
+            .map(|item| {
+                self.lay(item, shape.1, look);
+                (item, self.cards.get(&item).map_or(0, Entry::height))
+            })
+            .collect();
+        beside::arrange(&heights, shape)
+    }
+
+    /// Lays out an item for these columns, unless cached.
+    fn lay(&mut self, item: Item, columns: usize, look: &Look) {
         let seconds = if self.shown(item).is_some_and(panels::is_alive) {
             look.now.as_second() as u64
         } else {
@@ -389,7 +431,7 @@ impl Log {
             Some(Shown::Coming(..)) => 2,
             _ => 0,
         };
-        let key = (revision ^ seconds << 40, look.columns, look.unfolded, place);
+        let key = (revision ^ seconds << 40, columns, look.unfolded, place);
         if self.cards.get(&item).is_some_and(|e| e.key == key) {
             return;
         }
@@ -399,6 +441,16 @@ impl Log {
         };
         let Some(shown) = self.shown(item) else {
             return;
+        };
+        let narrow;
+        let look = if columns == look.columns {
+            look
+        } else {
+            narrow = Look {
+                columns,
+                ..look.clone()
+            };
+            &narrow
         };
         let card = panels::card(shown, look, &mut growing);
         if !matches!(card.body, Body::Growing) {
@@ -410,8 +462,13 @@ impl Log {
     /// Returns the visible part, from the top. Stores the number of rows for scrolling.
     pub fn slices(&mut self, rows: usize, look: &Look) -> Vec<Slice<'_>> {
         self.rows = rows;
+        self.wide = look.wide;
         let (mut item, mut line): (Item, usize);
-        let mut start = self.anchor;
+        let mut start = self.anchor.map(|(at, line)| match self.block(at).start {
+            // The screen became wider.
+            start if start != at => (start, 0),
+            _ => (at, line),
+        });
         if let Some((at, _)) = start
             && (!self.is_in_focus(at) || self.shown(at).is_none())
         {
@@ -448,37 +505,49 @@ impl Log {
         while let Some(i) = at
             && left > 0
         {
-            let height = self.height(i, look);
+            let places = self.places(i, look);
+            let height = places.iter().map(|place| place.y + place.height).max();
+            let height = height.unwrap_or(0);
             let shown = (height - from.min(height)).min(left);
-            list.push((i, from, shown, height));
+            list.push((places, from, shown));
             left -= shown;
             from = 0;
             at = self.next(i);
         }
         self.forget_far(&list);
         list.into_iter()
-            .filter_map(|(i, from, rows, height)| {
-                let entry = self.cards.get(&i)?;
-                Some(Slice {
-                    card: &entry.card,
-                    body: entry.body(),
+            .map(|(places, from, rows)| {
+                let cards = places.into_iter().filter_map(|place| {
+                    let entry = self.cards.get(&place.item)?;
+                    Some(Placed {
+                        card: &entry.card,
+                        body: entry.body(),
+                        x: place.x,
+                        y: place.y,
+                        width: place.width,
+                        height: place.height,
+                    })
+                });
+                Slice {
+                    cards: cards.collect(),
                     from,
                     rows,
-                    height,
-                })
+                }
             })
             .collect()
     }
 
     /// Drops cached cards far from the visible part.
-    fn forget_far(&mut self, seen: &[(Item, usize, usize, usize)]) {
+    fn forget_far(&mut self, seen: &[(Vec<Place>, usize, usize)]) {
         if self.cards.len() <= KEPT + seen.len() {
             return;
         }
-        let (Some(first), Some(last)) = (seen.first(), seen.last()) else {
+        let mut items = seen.iter().flat_map(|(places, ..)| places).map(|p| p.item);
+        let Some(first) = items.next() else {
             return;
         };
-        let near = first.0 - (KEPT / 4) as i64..=last.0 + (KEPT / 4) as i64;
+        let last = items.next_back().unwrap_or(first);
+        let near = first - (KEPT / 4) as i64..=last + (KEPT / 4) as i64;
         self.cards.retain(|i, _| near.contains(i));
     }
 

@@ -9,6 +9,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write as _;
+use std::sync::Arc;
 
 /// Maximum distance of moved rows that is recognized.
 const SHIFT_MAX: i32 = 16;
@@ -37,6 +38,23 @@ pub struct Painter {
     at: Option<(u16, u16)>,
     /// The active style.
     style: (Color, Color, Modifier),
+    /// The links that the terminal shows, by row.
+    links: Vec<Vec<Link>>,
+    /// The links of the next frame.
+    next_links: Vec<Link>,
+}
+
+/// A part of a row that the terminal opens at an address.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Link {
+    /// The row.
+    pub y: u16,
+    /// The first column.
+    pub from: u16,
+    /// The column after the last.
+    pub to: u16,
+    /// The address.
+    pub url: Arc<str>,
 }
 
 const PLAIN: (Color, Color, Modifier) = (Color::Reset, Color::Reset, Modifier::empty());
@@ -51,6 +69,8 @@ impl Default for Painter {
             out: Vec::new(),
             at: None,
             style: PLAIN,
+            links: Vec::new(),
+            next_links: Vec::new(),
         }
     }
 }
@@ -62,12 +82,26 @@ impl Painter {
         self.stale = true;
     }
 
+    /// Sets the links of the next frame.
+    pub fn link(&mut self, links: Vec<Link>) {
+        self.next_links = links;
+    }
+
     /// Returns the bytes that show this frame; `None` if it is already shown.
     pub fn frame(&mut self, next: &Buffer, cursor: Option<(u16, u16)>) -> Option<&[u8]> {
         if next.area != self.shown.area {
             self.stale = true;
         }
-        if !self.stale && cursor == self.cursor && next.content == self.shown.content {
+        let mut links = vec![Vec::new(); usize::from(next.area.height)];
+        for link in std::mem::take(&mut self.next_links) {
+            if let Some(row) = links.get_mut(usize::from(link.y)) {
+                // Rows move.
+                row.push(Link { y: 0, ..link });
+            }
+        }
+        self.links.resize(links.len(), Vec::new());
+        let same = next.content == self.shown.content && links == self.links;
+        if !self.stale && cursor == self.cursor && same {
             return None;
         }
         self.out.clear();
@@ -81,12 +115,14 @@ impl Painter {
             self.out.extend_from_slice(b"\x1b[m\x1b[2J");
             self.style = PLAIN;
             self.shown = Buffer::empty(next.area);
+            self.links.fill(Vec::new());
         } else {
-            self.shift(next);
+            self.shift(next, &links);
         }
         for y in 0..next.area.height {
-            self.row(next, y);
+            self.row(next, y, &links[usize::from(y)]);
         }
+        self.links = links;
         self.shown.content.clone_from(&next.content);
         match cursor {
             Some((x, y)) => {
@@ -109,9 +145,9 @@ impl Painter {
     }
 
     /// Lets the terminal move rows that only changed position.
-    fn shift(&mut self, next: &Buffer) {
-        let old = hashes(&self.shown);
-        let new = hashes(next);
+    fn shift(&mut self, next: &Buffer, links: &[Vec<Link>]) {
+        let old = hashes(&self.shown, &self.links);
+        let new = hashes(next, links);
         let rows = new.len() as i32;
         let changed = old.iter().zip(&new).filter(|(a, b)| a != b).count();
         if changed < SHIFT_GAIN {
@@ -157,6 +193,16 @@ impl Painter {
         let width = usize::from(self.shown.area.width);
         let (first, last) = (top as usize * width, bottom as usize * width);
         let by = shift.unsigned_abs() as usize * width;
+        let rows = &mut self.links[top as usize..bottom as usize];
+        let by_rows = shift.unsigned_abs() as usize;
+        if shift > 0 {
+            rows.rotate_left(by_rows);
+            let keep = rows.len() - by_rows;
+            rows[keep..].fill(Vec::new());
+        } else {
+            rows.rotate_right(by_rows);
+            rows[..by_rows].fill(Vec::new());
+        }
         let region = &mut self.shown.content[first..last];
         if shift > 0 {
             region.rotate_left(by);
@@ -168,19 +214,20 @@ impl Painter {
         }
     }
 
-    fn row(&mut self, next: &Buffer, y: u16) {
+    fn row(&mut self, next: &Buffer, y: u16, links: &[Link]) {
         let width = usize::from(next.area.width);
         let span = usize::from(y) * width..(usize::from(y) + 1) * width;
         let new = &next.content[span.clone()];
         let old: Vec<Cell> = {
             let old = &self.shown.content[span];
-            if old == new {
+            if old == new && links == self.links[usize::from(y)] {
                 return;
             }
             old.to_vec()
         };
-        if new.iter().chain(&old).any(is_contested) {
-            self.row_anew(new, y);
+        let linked = !links.is_empty() || !self.links[usize::from(y)].is_empty();
+        if linked || new.iter().chain(&old).any(is_contested) {
+            self.row_anew(new, y, links);
             return;
         }
         let wide = new.iter().chain(&old).any(|c| columns(c) > 1);
@@ -229,8 +276,8 @@ impl Painter {
     }
 
     /// Rewrites a row whose widths terminals disagree on: clears it first, and repositions after each such character,
-    /// so that it neither moves its neighbors nor leaves remains.
-    fn row_anew(&mut self, new: &[Cell], y: u16) {
+    /// so that it neither moves its neighbors nor leaves remains. Rows with links are rewritten too.
+    fn row_anew(&mut self, new: &[Cell], y: u16, links: &[Link]) {
         self.style(PLAIN);
         self.go(0, y);
         self.out.extend_from_slice(b"\x1b[2K");
@@ -240,7 +287,22 @@ impl Painter {
         while x < end {
             let cell = &new[x];
             self.go(x as u16, y);
+            for link in links {
+                if usize::from(link.from) == x {
+                    // The same number joins the parts of a wrapped address.
+                    let mut hasher = DefaultHasher::new();
+                    link.url.hash(&mut hasher);
+                    let id = hasher.finish() as u32;
+                    let _ = write!(self.out, "\x1b]8;id={id:x};{}\x1b\\", link.url);
+                }
+            }
             self.cell(cell);
+            if links
+                .iter()
+                .any(|link| usize::from(link.to) == x + columns(cell))
+            {
+                self.out.extend_from_slice(b"\x1b]8;;\x1b\\");
+            }
             x += columns(cell);
             self.at = (x < new.len() && !is_contested(cell)).then_some((x as u16, y));
         }
@@ -383,13 +445,15 @@ fn is_contested(cell: &Cell) -> bool {
     !known || chars.next().is_some()
 }
 
-fn hashes(buffer: &Buffer) -> Vec<u64> {
+fn hashes(buffer: &Buffer, links: &[Vec<Link>]) -> Vec<u64> {
     let width = usize::from(buffer.area.width).max(1);
     buffer
         .content
         .chunks(width)
-        .map(|row| {
+        .zip(links)
+        .map(|(row, links)| {
             let mut hasher = DefaultHasher::new();
+            links.hash(&mut hasher);
             for cell in row {
                 cell.symbol().hash(&mut hasher);
                 (cell.fg, cell.bg, cell.modifier).hash(&mut hasher);
@@ -458,6 +522,33 @@ mod tests {
         assert_eq!(painter.frame(&frame, Some((0, 0))), None);
         let moved = painter.frame(&frame, Some((1, 0))).unwrap();
         assert!(moved.len() < 24, "a cursor that moves is not a repaint");
+    }
+
+    #[test]
+    fn links_are_written_once_and_move_with_their_rows() {
+        let mut painter = Painter::default();
+        let mut lines = rows(8, 0);
+        lines[7] = "see http://h/x now".into();
+        let link = |y| Link {
+            y,
+            from: 4,
+            to: 14,
+            url: "http://h/x".into(),
+        };
+        painter.link(vec![link(7)]);
+        let bytes = painter.frame(&buffer(30, &lines), None).unwrap().to_vec();
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(text.matches("\x1b]8;id=").count(), 1);
+        assert!(
+            text.contains(";http://h/x\x1b\\http://h/x\x1b]8;;\x1b\\ now"),
+            "{text:?}"
+        );
+        painter.link(vec![link(7)]);
+        assert_eq!(painter.frame(&buffer(30, &lines), None), None);
+        // Without its link the same text is written again.
+        let bytes = painter.frame(&buffer(30, &lines), None).unwrap();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        assert!(text.contains("see http://h/x now") && !text.contains("]8;"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod queued;
 mod streaming;
 mod waiting;
 
+use crate::keymap::{Action, Keymap};
 use crate::text::growing::Growing;
 use crate::text::style::{Styles, speaker};
 use crate::text::wrap::{Line, Span, wrap_spans};
@@ -21,6 +22,7 @@ use kd_core::message::{Address, Message};
 use kd_core::names::KING;
 use kd_core::view::{Content, State, Trace, Turn};
 use kd_core::{Failure, SeatName, Timestamp, Usage};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Prose wider than this is hard to read.
@@ -33,6 +35,8 @@ pub struct Look {
     pub styles: Styles,
     /// Columns of a card, including its edges.
     pub columns: usize,
+    /// Columns of the screen.
+    pub wide: usize,
     /// Members in order.
     pub members: Vec<SeatName>,
     /// The current time.
@@ -43,6 +47,20 @@ pub struct Look {
     pub gives_up: Option<Duration>,
     /// Time zone for displayed times.
     pub zone: jiff::tz::TimeZone,
+    /// The keys, for hints.
+    pub keys: Arc<Keymap>,
+    /// How messages are framed.
+    pub frame: Frame,
+}
+
+/// How messages are framed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Frame {
+    /// A box around every message.
+    #[default]
+    Box,
+    /// A bar at the left.
+    Bar,
 }
 
 /// An element of the log.
@@ -173,7 +191,11 @@ impl Look {
         }
         let word = if goes_on { "thinks" } else { "thought" };
         let sign = self.styles.glyph("▸", ">");
-        let text = format!("{sign} {word}, {count} chars{}Ctrl+T shows it", self.dot());
+        let text = format!(
+            "{sign} {word}, {count} chars{}{} shows it",
+            self.dot(),
+            self.keys.label(Action::Thinking)
+        );
         vec![vec![Span::new(
             style,
             crate::text::wrap::clip(&text, self.inner()),

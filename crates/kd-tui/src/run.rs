@@ -545,6 +545,7 @@ impl Stage {
             self.buffer = Buffer::empty(area);
         }
         let cursor = draw(&mut self.app, &mut self.buffer);
+        self.painter.link(std::mem::take(&mut self.app.links));
         if let Some(bytes) = self.painter.frame(&self.buffer, cursor) {
             self.terminal.write(bytes)?;
         }

@@ -3,6 +3,7 @@
 pub use kd_core::display as clean;
 pub mod growing;
 pub mod highlight;
+pub mod links;
 pub mod markdown;
 pub mod style;
 pub mod table;

@@ -14,6 +14,7 @@ use kd_tui::app::{Effect, Msg};
 use kd_tui::draw::draw;
 use kd_tui::keys::Decoder;
 use kd_tui::paint::Painter;
+use kd_tui::panels::Frame;
 use kd_tui::theme::{Choice, Depth, Ground, Theme};
 use kd_tui::{App, Settings};
 use ratatui_core::backend::TestBackend;
@@ -58,16 +59,25 @@ struct Play {
 
 impl Play {
     fn new(tail: Vec<Message>) -> Self {
+        Self::framed(tail, Frame::Box)
+    }
+
+    fn framed(tail: Vec<Message>, frame: Frame) -> Self {
         let settings = Settings {
-            theme: Theme::new(Choice::Auto, Depth::True, Ground::Dark),
-            unicode: true,
-            gives_up: Some(Duration::from_secs(600)),
-            zone: utc(),
-            modes: vec!["broadcast", "sequential", "natural", "manual"],
-            sent: vec!["what I sent before".into()],
-            secrets: kd_core::secrets::Secrets::default(),
+            frame,
+            ..settings()
         };
+        Self::open(App::new(settings, at(100)), tail)
+    }
+
+    /// Opens an empty thread with settings of which something is wrong.
+    fn with(settings: Settings, wrong: Vec<String>) -> Self {
         let mut app = App::new(settings, at(100));
+        app.report(wrong);
+        Self::open(app, Vec::new())
+    }
+
+    fn open(mut app: App, tail: Vec<Message>) -> Self {
         let opening = ChatOpening {
             id: "council-a8b3".into(),
             members: ["claude", "codex", "cursor"].map(seat).to_vec(),
@@ -206,6 +216,21 @@ impl Play {
 
     fn shows(&mut self, words: &str) -> bool {
         self.screen((80, 24)).contains(words)
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        theme: Theme::new(Choice::Auto, Depth::True, Ground::Dark),
+        unicode: true,
+        gives_up: Some(Duration::from_secs(600)),
+        zone: utc(),
+        modes: vec!["broadcast", "sequential", "natural", "manual"],
+        sent: vec!["what I sent before".into()],
+        keys: Arc::default(),
+        frame: Frame::Box,
+        links: true,
+        secrets: kd_core::secrets::Secrets::default(),
     }
 }
 
@@ -539,6 +564,9 @@ fn every_card_closes_its_box_at_every_width() {
             draw(&mut play.app, &mut buffer);
             let edge = usize::from(columns.min(120)) - 1;
             for row in buffer.content.chunks(columns.into()) {
+                let end = row.iter().rposition(|cell| cell.symbol() != " ");
+                // Several boxes stand side by side.
+                let edge = end.filter(|_| columns >= 160).unwrap_or(edge);
                 let last = row[edge].symbol();
                 match row[0].symbol() {
                     "│" => assert_eq!(last, "│", "{columns} × {rows}"),
@@ -1353,4 +1381,152 @@ fn changed_members_open_the_thread_again_and_mutes_stay() {
             .iter()
             .any(|effect| matches!(effect, Effect::Seat(_)))
     );
+}
+
+/// A round in which all members are asked at once and answer after different times.
+fn broadcast(seq: u32, names: &[&str]) -> Play {
+    let mut play = Play::new(vec![message(
+        1,
+        "king",
+        "Where should a small team keep its data?",
+    )]);
+    for (turn, name) in (1..).zip(names) {
+        play.turn(turn, name);
+    }
+    let texts = [
+        ANSWER,
+        "PostgreSQL, if two programs will ever write at once.",
+        "SQLite, if only one program will ever write.",
+    ];
+    for ((turn, name), text) in (1..).zip(names).zip(texts) {
+        play.clock += 2;
+        play.text(turn, text);
+        if turn > seq {
+            continue;
+        }
+        play.hear(Event::MessageAdded {
+            message: message(turn + 1, name, text),
+            turn: Some(TurnId::new(turn)),
+            found: false,
+        });
+        play.hear(Event::TurnFinished {
+            turn: TurnId::new(turn),
+            seat: seat(name),
+            message: Some(turn + 1),
+            usage: None,
+            tools: 0,
+            thought: 0,
+        });
+    }
+    play.later(20);
+    play
+}
+
+#[test]
+fn on_a_wide_screen_answers_stand_side_by_side() {
+    let mut play = broadcast(2, &["claude", "codex", "cursor"]);
+    insta::assert_snapshot!("beside-160", play.screen((160, 30)));
+    insta::assert_snapshot!("beside-120", play.screen((120, 30)));
+    // Turns that follow one by one stand below.
+    play.turn_before(4, "claude", &["codex"]);
+    play.text(4, "I agree with codex.");
+    insta::assert_snapshot!("beside-200", play.screen((200, 40)));
+    // A block scrolls line by line, and to its first line.
+    play.screen((200, 16));
+    play.keys(b"\x1b[1;2A\x1b[1;2A");
+    let (up, _) = (play.screen((200, 16)), play.keys(b"\x1b[1;5H"));
+    assert!(up.contains("End ↓") && !up.contains("king"));
+    assert!(play.screen((200, 16)).contains("♔ king"));
+    // Only one member: no columns.
+    play.keys(b"\x1b2");
+    let only = play.screen((200, 30));
+    assert!(only.contains("PostgreSQL, if two") && !only.contains("if only one"));
+}
+
+#[test]
+fn two_answers_are_compared_and_parts_of_them_merged() {
+    let mut play = broadcast(3, &["claude", "codex", "cursor"]);
+    play.keys(b"/compare codex cursor\r");
+    insta::assert_snapshot!("compare-80", play.screen((80, 12)));
+    insta::assert_snapshot!("compare-50", play.screen((50, 12)));
+    play.screen((80, 24));
+    assert!(play.styled((80, 12)).contains("UNDERLINED: PostgreSQL,]"));
+    play.keys(b"q/merge\r");
+    play.keys(b" jj ");
+    insta::assert_snapshot!("merge-80", play.screen((80, 24)));
+    play.keys(b"G \r");
+    let draft = "claude wrote:\n> I think we should consider **three approaches**:\n>\n> ```sql\n";
+    assert!(play.app.editor.text().starts_with(draft));
+    assert!(
+        play.app
+            .editor
+            .text()
+            .ends_with("cursor wrote:\n> SQLite, if only one program will ever write.\n\n")
+    );
+    let picked = play.keys(b"\x03/pick codex\r");
+    let chosen = Effect::Send(Op::Choose {
+        seat: seat("codex"),
+    });
+    assert!(picked.contains(&chosen), "{picked:?}");
+    play.keys(b"/compare claude dave\r");
+    assert!(play.shows("there is no answer of dave"));
+}
+
+#[test]
+fn changed_keys_work_and_are_listed() {
+    let changes = [("search", "ctrl+o"), ("serch", "f9")];
+    let changes = changes.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    let (keys, wrong) = kd_tui::keymap::Keymap::new(&changes);
+    let mut play = Play::with(
+        Settings {
+            keys: Arc::new(keys),
+            ..settings()
+        },
+        wrong,
+    );
+    assert!(play.shows("chat.keys.serch: there is no such action: did you mean search?"));
+    play.keys(b"\x0f");
+    assert!(play.shows("search:") && play.shows("Ctrl+O: older"));
+    play.keys(b"\x1b");
+    play.keys(b"\x12");
+    assert!(!play.shows("search:"), "Ctrl+R is free");
+    play.keys(b"/keys\r");
+    insta::assert_snapshot!("keys-80", play.screen((80, 60)));
+}
+
+#[test]
+fn messages_framed_by_a_bar() {
+    let king = message(1, "king", "Which database?");
+    let tail = vec![king, message(2, "claude", ANSWER)];
+    let mut play = Play::framed(tail, Frame::Bar);
+    insta::assert_snapshot!("bar-80", play.screen((80, 24)));
+}
+
+#[test]
+fn addresses_in_answers_are_links() {
+    let long = format!("https://example.org/{}", "a/long/path/".repeat(8));
+    let text = format!("See http://h/x, and:\n\n{long}");
+    let mut play = Play::new(vec![
+        message(1, "king", "Where?"),
+        message(2, "claude", &text),
+    ]);
+    play.screen((80, 24));
+    let links: Vec<(u16, u16, &str)> = play
+        .app
+        .links
+        .iter()
+        .map(|link| (link.from, link.to, &*link.url))
+        .collect();
+    assert_eq!(
+        links,
+        [(6, 16, "http://h/x"), (2, 78, &*long), (2, 42, &*long)]
+    );
+    let links = play.app.links.len();
+    // The completions hide the last lines of the log.
+    play.keys(b"/");
+    play.screen((80, 24));
+    assert!(play.app.links.len() < links);
+    play.keys(b"\x1b\x7f/help\r");
+    play.screen((80, 24));
+    assert_eq!(play.app.links, []);
 }

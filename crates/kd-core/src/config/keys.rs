@@ -408,6 +408,9 @@ pub const KEYS: &[Key] = &[
     key("chat.theme", Kind::OneOf(&["auto", "dark", "light", "terminal", "plain"]), "\"auto\"", "Colors of the `kd chat` screen: from the terminal's background, for a dark or a light one, only its 16-color palette, or none.").short_env("KD_THEME").free(),
     key("chat.notify", Kind::OneOf(&["auto", "osc", "bell", "off"]), "\"auto\"", "How the `kd chat` screen notifies you that members are done while its window has no focus.").short_env("KD_NOTIFY").free(),
 
+    key("chat.frame", Kind::OneOf(&["box", "bar"]), "\"box\"", "How messages are framed on the `kd chat` screen: a box, or only a bar at their left.").short_env("KD_FRAME").free(),
+    key("chat.keys.<name>", Kind::Text, "\"\"", "The keys of an action of the `kd chat` screen, for example `\"search\": \"ctrl+r\"`; several with spaces between, none if empty. `/keys` in the chat lists the actions. Only from your own file."),
+
     key("forum.store", Kind::Words, "null", "Where posts are stored: a path, or postgresql://user@host/name; unset means .kd/forum.db."),
     key("forum.remotes.<name>.url", Kind::Url, "null", "Address of the MCP server of a forum on another machine, for `kd forum visit <name>`: https, or http on this machine."),
     key("forum.remotes.<name>.key_env", Kind::Variable, "null", "The environment variable that holds your token there."),
@@ -525,7 +528,10 @@ mod tests {
         forum.servers.insert("s".into(), ServerConfig::default());
         let mut serve = super::super::ServeConfig::default();
         serve.models.insert("m".into(), ModelConfig::default());
+        let mut chat = super::super::ChatConfig::default();
+        chat.keys.insert("k".into(), String::new());
         let config = Config {
+            chat,
             forum,
             serve,
             agents: [("a".into(), AgentConfig::default())].into(),

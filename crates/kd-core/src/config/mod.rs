@@ -249,7 +249,7 @@ impl Default for EvalConfig {
     }
 }
 
-/// `chat.*`: colors and notifications of the chat screen.
+/// `chat.*`: colors, notifications, frames and keys of the chat screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChatConfig {
@@ -257,6 +257,10 @@ pub struct ChatConfig {
     pub theme: ChatTheme,
     /// The signal that the members are done.
     pub notify: ChatNotify,
+    /// The frames of messages.
+    pub frame: ChatFrame,
+    /// The keys of actions, by the action's name.
+    pub keys: BTreeMap<String, String>,
 }
 
 /// `chat.theme`
@@ -289,6 +293,17 @@ pub enum ChatNotify {
     Bell,
     /// No notification.
     Off,
+}
+
+/// `chat.frame`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChatFrame {
+    /// A box around every message.
+    #[default]
+    Box,
+    /// A bar in the member's color at the left.
+    Bar,
 }
 
 /// `forum.*`

@@ -1,6 +1,7 @@
 //! Key handling in the chat: typing, reading, and what Escape means in each state.
 
 use super::{App, Effect, Screen, TWICE};
+use crate::compare::Comparison;
 use crate::complete::{self, Known};
 use crate::editor::Move;
 use crate::keymap::{self, Action};
@@ -15,7 +16,7 @@ impl App {
         files: &dyn Fn(&str) -> Vec<String>,
         fx: &mut Vec<Effect>,
     ) {
-        let mut action = keymap::action(key);
+        let mut action = self.settings.keys.action(key);
         if self.reading && action.is_none() {
             action = keymap::reading(key);
             self.reading = action.is_some();
@@ -113,6 +114,8 @@ impl App {
             Action::MarkWrong => fx.push(Effect::Mark("wrong".to_owned())),
             Action::Rewind => self.change(Effect::Fork(Fork::Rewind(1)), fx),
             Action::Read => self.reading = !self.reading,
+            Action::Merge => self.merge(),
+            Action::Compare => self.compare(None),
             Action::Help => self.screen = Screen::Help(0),
             Action::Redraw => fx.push(Effect::Redraw),
             Action::Suspend => fx.push(Effect::Suspend),
@@ -129,7 +132,9 @@ impl App {
     }
 
     pub(super) fn help_input(&mut self, input: &Input) {
-        let Screen::Help(from) = &mut self.screen else {
+        let (Screen::Help(from) | Screen::Keys(from) | Screen::Compare(Comparison { from, .. })) =
+            &mut self.screen
+        else {
             return;
         };
         match input {
@@ -224,7 +229,8 @@ impl App {
 
     fn clear(&mut self) {
         self.editor.clear();
-        self.tell("cleared; Ctrl+_ brings it back");
+        let undo = self.settings.keys.label(Action::Undo);
+        self.tell(format!("cleared; {undo} brings it back"));
     }
 
     fn ctrl_c(&mut self, fx: &mut Vec<Effect>) {
@@ -267,7 +273,11 @@ impl App {
 
     fn tab(&mut self, back: bool, files: &dyn Fn(&str) -> Vec<String>) {
         if self.editor.is_empty() {
-            self.tell("Tab completes @member, /command and @file; F2 reads");
+            let keys = &self.settings.keys;
+            let (tab, read) = (keys.label(Action::Complete), keys.label(Action::Read));
+            self.tell(format!(
+                "{tab} completes @member, /command and @file; {read} reads"
+            ));
             return;
         }
         if self.candidates.is_none() {

@@ -1,7 +1,7 @@
 //! Ctrl+R: searches the sent messages. The chosen one goes into the input and is not sent.
 
 use super::App;
-use crate::keymap::{self, Action};
+use crate::keymap::Action;
 use crate::keys::{Code, Key};
 use crate::text::clean;
 
@@ -54,7 +54,7 @@ impl App {
         };
         let fitting = search.fitting(self.editor.sent());
         let last = fitting.len().saturating_sub(1);
-        match keymap::action(key) {
+        match self.settings.keys.action(key) {
             Some(Action::Search | Action::Down) => search.chosen = (search.chosen + 1).min(last),
             Some(Action::Up) => search.chosen = search.chosen.saturating_sub(1),
             Some(Action::Escape | Action::Interrupt | Action::Editor) => self.search = None,

@@ -2,8 +2,11 @@
 
 use super::{App, Effect, Screen};
 use crate::clipboard;
+use crate::compare::Comparison;
+use crate::merge::Merge;
+use crate::text::clean;
 use kd_core::slash::{Part, Seating, Slash};
-use kd_core::{Event, Message, Op};
+use kd_core::{Event, Message, Op, SeatName};
 
 impl App {
     #[deny(clippy::wildcard_enum_match_arm)]
@@ -53,6 +56,9 @@ impl App {
                 self.post(fx);
             }
             Slash::Mark(word) => fx.push(Effect::Mark(word)),
+            Slash::Compare(names) => self.compare(names),
+            Slash::Merge => self.merge(),
+            Slash::Keys => self.screen = Screen::Keys(0),
             Slash::Thinking => self.fold_thinking(),
             Slash::Help => self.screen = Screen::Help(0),
             Slash::Quit => self.quit(fx),
@@ -85,6 +91,55 @@ impl App {
             lines.push(line);
         }
         lines.join("\n")
+    }
+
+    /// Returns the newest answer of each member since your last question, in order.
+    fn answers(&self) -> Vec<&Message> {
+        let round = self
+            .log
+            .newest_first()
+            .take_while(|m| !m.is_king() || m.is_choice());
+        let mut answers: Vec<&Message> = Vec::new();
+        for message in round.filter(|m| !m.is_king() && m.is_sound() && !m.is_pass()) {
+            if answers.iter().all(|a| a.from != message.from) {
+                answers.push(message);
+            }
+        }
+        answers.reverse();
+        answers
+    }
+
+    pub(super) fn compare(&mut self, names: Option<(SeatName, SeatName)>) {
+        let sides = match &names {
+            None => match self.answers().as_slice() {
+                [.., one, other] => Ok([*one, *other]),
+                _ => Err(
+                    "two members have to answer first: /compare A B takes older answers".to_owned(),
+                ),
+            },
+            Some((one, other)) => {
+                let newest = |name: &SeatName| {
+                    let of = |m: &&Message| m.from == name.as_str() && m.is_sound() && !m.is_pass();
+                    let found = self.log.newest_first().find(of);
+                    found.ok_or_else(|| format!("there is no answer of {name}"))
+                };
+                newest(one).and_then(|one| Ok([one, newest(other)?]))
+            }
+        };
+        match sides.map(|sides| sides.map(|m| (m.from.clone(), clean::text(&m.body).into_owned())))
+        {
+            Ok(sides) => self.screen = Screen::Compare(Comparison { sides, from: 0 }),
+            Err(why) => self.tell(why),
+        }
+    }
+
+    pub(super) fn merge(&mut self) {
+        let answers = self.answers();
+        let merge = Merge::new(answers.iter().map(|m| (m.from.as_str(), &*m.body)));
+        match merge.pieces().is_empty() {
+            true => self.tell("there are no answers to your last message yet"),
+            false => self.screen = Screen::Merge(merge),
+        }
     }
 
     pub(super) fn copy(&mut self, part: &Part, fx: &mut Vec<Effect>) {

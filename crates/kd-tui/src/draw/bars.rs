@@ -1,6 +1,7 @@
 //! The header and the status line: as much as fits, most important first.
 
 use crate::app::App;
+use crate::keymap::Action;
 use crate::panels::Look;
 use crate::text::clean;
 use crate::text::wrap::{self, Line, Span, clip_spans, line_width};
@@ -36,7 +37,10 @@ fn header_at(app: &App, look: &Look, level: u8) -> Line {
     if let Some(focus) = &app.log.focus {
         line.push(Span::new(Style::new().invert(), format!(" only {focus} ")));
         if level < 1 {
-            line.push(Span::new(dim, " Alt+0: everybody"));
+            line.push(Span::new(
+                dim,
+                format!(" {}: everybody", look.keys.label(Action::Everybody)),
+            ));
         }
         line.push(dot());
     }
@@ -71,6 +75,11 @@ fn header_at(app: &App, look: &Look, level: u8) -> Line {
     line
 }
 
+/// Builds a hint: a key and what it does.
+fn hint(look: &Look, action: Action, what: &str) -> String {
+    format!("{}: {what}", look.keys.label(action))
+}
+
 /// Builds the status line: activity (unless shown by the `strip`), what is below, and the keys available now; most
 /// important first, cut at the right.
 pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line {
@@ -101,14 +110,29 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
             _ => format!("{} of {found}", search.chosen() + 1),
         };
         parts.push((strong, told));
-        let keys = ["Enter: take", "Ctrl+R: older", "Ctrl+S: newer", "Esc: back"];
-        parts.extend(keys.map(|key| (dim, key.to_owned())));
+        let keys = [
+            (Action::Send, "take"),
+            (Action::Search, "older"),
+            (Action::Escape, "back"),
+        ];
+        let mut keys = keys.map(|(action, what)| hint(look, action, what)).to_vec();
+        keys.insert(2, "Ctrl+S: newer".to_owned());
+        parts.extend(keys.into_iter().map(|key| (dim, key)));
     } else if app.leaving {
         let whom = speaking.join(", ");
-        parts.push((strong, format!("quitting after {whom}{dot}Esc: at once")));
+        parts.push((
+            strong,
+            format!(
+                "quitting after {whom}{dot}{}",
+                hint(look, Action::Escape, "at once")
+            ),
+        ));
     } else {
         if app.is_armed() {
-            parts.push((strong, "Ctrl+C again quits".to_owned()));
+            parts.push((
+                strong,
+                format!("{} again quits", look.keys.label(Action::Interrupt)),
+            ));
         }
         if let Some((toast, _)) = &app.toast {
             parts.push((strong, clean::line(toast)));
@@ -124,29 +148,32 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
             };
             parts.push((strong, whom));
         }
-        let newline = if app.keyboard {
-            "Shift+Enter: newline"
-        } else {
-            "Ctrl+J: newline"
+        let hint = |action, what| hint(look, action, what);
+        let newline = match look.keys.is_changed(Action::Newline) {
+            true => hint(Action::Newline, "newline"),
+            false if app.keyboard => "Shift+Enter: newline".to_owned(),
+            false => "Ctrl+J: newline".to_owned(),
         };
-        let keys: &[&str] = if app.reading {
-            &[
-                "j k n p g G",
-                "1-9: one member",
-                "c: copy",
-                "t: thinking",
-                "Esc: write",
-                "F5: retry",
-                "?: help",
-            ]
+        let send = || hint(Action::Send, "send");
+        let keys: Vec<String> = if app.reading {
+            let letters = ["j k n p g G", "1-9: one member", "c: copy"];
+            let mut keys: Vec<String> = letters.map(str::to_owned).to_vec();
+            keys.push(hint(Action::Escape, "write"));
+            keys.extend(["d: compare", "m: merge", "t: thinking"].map(str::to_owned));
+            keys.push(hint(Action::Retry, "retry"));
+            keys.push("?: help".to_owned());
+            keys
         } else if app.can_stop() {
-            &["Esc: interrupt", "Enter: send", newline, "F1: help"]
+            let help = hint(Action::Help, "help");
+            vec![hint(Action::Escape, "interrupt"), send(), newline, help]
         } else if !app.editor.is_empty() {
-            &["Enter: send", newline, "Esc: clear", "Tab: complete"]
+            let complete = hint(Action::Complete, "complete");
+            vec![send(), newline, hint(Action::Escape, "clear"), complete]
         } else {
-            &["Enter: send", newline, "F2: read", "F1: help", "/quit"]
+            let (read, help) = (hint(Action::Read, "read"), hint(Action::Help, "help"));
+            vec![send(), newline, read, help, "/quit".to_owned()]
         };
-        parts.extend(keys.iter().map(|k| (dim, (*k).to_owned())));
+        parts.extend(keys.into_iter().map(|key| (dim, key)));
     }
     let room = width.saturating_sub(wrap::width(&right) + 2);
     let mut used = 1;

@@ -1,6 +1,6 @@
 //! The help screen: keys, then commands.
 
-use crate::keymap::KEYS;
+use crate::keymap::{KEYS, Keymap};
 use crate::text::wrap::{self, Line, Span};
 use anstyle::Style;
 use kd_core::slash::COMMANDS;
@@ -10,9 +10,19 @@ const LEFT: usize = 30;
 const BESIDE_FROM: usize = 64;
 
 /// Builds all lines of the help for a width.
-pub(super) fn lines(width: usize) -> Vec<Line> {
-    let mut lines = vec![head("Keys")];
-    for (keys, what) in KEYS.iter().filter_map(|k| k.help) {
+pub(super) fn lines(width: usize, map: &Keymap) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let changed: Vec<_> = KEYS.iter().filter(|k| map.is_changed(k.action)).collect();
+    if !changed.is_empty() {
+        lines.push(head("Keys that your settings changed"));
+        for key in changed {
+            lines.extend(row(&map.labels(key.action), key.name, width));
+        }
+        lines.push(Line::new());
+    }
+    lines.push(head("Keys"));
+    let usual = KEYS.iter().filter(|k| !map.is_changed(k.action));
+    for (keys, what) in usual.filter_map(|k| k.help) {
         lines.extend(row(keys, what, width));
     }
     lines.extend([Line::new(), head("Commands")]);
@@ -28,6 +38,23 @@ pub(super) fn lines(width: usize) -> Vec<Line> {
     ] {
         lines.extend(row(left, what, width));
     }
+    lines
+}
+
+/// Builds the list of all actions and their keys.
+pub(super) fn keys(width: usize, map: &Keymap) -> Vec<Line> {
+    let mut lines = vec![head("Actions and their keys")];
+    for key in KEYS {
+        let mut what = map.labels(key.action);
+        if map.is_changed(key.action) {
+            what.push_str(" (changed)");
+        }
+        lines.extend(row(key.name, &what, width));
+    }
+    lines.push(Line::new());
+    let how = "`\"chat\": {\"keys\": {\"search\": \"ctrl+o\"}}` in your own settings file \
+               (`kd config path` names it) changes them";
+    lines.extend(row("", how, width));
     lines
 }
 

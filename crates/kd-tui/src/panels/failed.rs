@@ -2,6 +2,7 @@
 
 use super::message::{ended, facts};
 use super::{Body, Card, Look, red, yellow};
+use crate::keymap::Action;
 use crate::text::clean;
 use crate::text::wrap::{Line, Span};
 use anstyle::Style;
@@ -80,7 +81,11 @@ fn foot(
         lines.extend(look.words(red(), &format!("{cross} {}", failure.message)));
         lines.extend(look.words(Style::new(), failure.hint()));
     }
-    let again = format!("F5 asks again, or /retry {}", clean::line(name));
+    let again = format!(
+        "{} asks again, or /retry {}",
+        look.keys.label(Action::Retry),
+        clean::line(name)
+    );
     lines.extend(look.words(Style::new().dimmed(), &again));
     if kept {
         lines.insert(0, Line::new());

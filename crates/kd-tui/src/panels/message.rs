@@ -1,6 +1,7 @@
 //! A message on disk, from the user or a member, complete or partial.
 
 use super::{Body, Card, Look, count, length, since};
+use crate::keymap::Action;
 use crate::text::clean;
 use crate::text::wrap::Line;
 use anstyle::Style;
@@ -44,9 +45,10 @@ pub(super) fn card(
             Some((_, more)) => {
                 let key = look.styles.glyph("▸", ">");
                 let line = format!(
-                    "{key} {} more lines{}Ctrl+T shows them",
+                    "{key} {} more lines{}{} shows them",
                     count(more),
-                    look.dot()
+                    look.dot(),
+                    look.keys.label(Action::Thinking)
                 );
                 let mut foot = look.words(Style::new().dimmed(), &line);
                 foot.extend(references(message, look));

@@ -1,6 +1,7 @@
 //! Messages of the user that wait until the current round is over.
 
 use super::{Card, Look};
+use crate::keymap::Action;
 use anstyle::Style;
 use kd_core::message::Address;
 use kd_core::names::KING;
@@ -14,7 +15,8 @@ pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {
         Address::All | Address::King => String::new(),
     };
     title.push(look.dim(format!(
-        "{to} (queued: sent when the others are done, or at Esc)"
+        "{to} (queued: sent when the others are done, or at {})",
+        look.keys.label(Action::Escape)
     )));
     Card {
         edge: Style::new().dimmed(),

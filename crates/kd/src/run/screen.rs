@@ -7,13 +7,17 @@ use crate::args::chat::Chat;
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_app::council::told;
+use kd_app::trust::Loaded;
 use kd_app::{Kingdom, Runtime};
 use kd_core::Timestamp;
-use kd_core::config::{ChatNotify, ChatTheme};
+use kd_core::config::{ChatFrame, ChatNotify, ChatTheme, KeyPath, Layer};
 use kd_core::protocols::PROTOCOLS;
+use kd_tui::keymap::Keymap;
 use kd_tui::notify::Notify;
+use kd_tui::panels::Frame;
 use kd_tui::theme::{Choice, Theme, depth, ground};
 use kd_tui::{App, Settings, Start};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,12 +43,19 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     } else {
         kd_tui::theme::Depth::None
     };
+    let (keys, wrong) = keys(chat.kingdom().loaded());
     let settings = Settings {
+        keys: Arc::new(keys),
+        frame: match chat.kingdom().config().chat.frame {
+            ChatFrame::Box => Frame::Box,
+            ChatFrame::Bar => Frame::Bar,
+        },
         theme: Theme::new(
             choice(chat.kingdom().config().chat.theme),
             shade,
             ground(&env),
         ),
+        links: styles.color && kd_tui::text::links::are_known(&env),
         unicode: styles.unicode,
         gives_up: Some(
             args.timeout
@@ -55,7 +66,8 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         sent: chat.sent(),
         secrets: chat.secrets().clone(),
     };
-    let app = App::new(settings, Timestamp::now());
+    let mut app = App::new(settings, Timestamp::now());
+    app.report(wrong);
     let notify = notify(chat.kingdom().config().chat.notify);
     let ended = runtime.block_on(kd_tui::run(app, Arc::new(chat), start, notify));
     drop(runtime);
@@ -100,6 +112,23 @@ fn start(args: &Chat, chat: &kd_app::Chat) -> Result<Start, Error> {
         false => Start::Thread(None),
         true => Start::Choose,
     })
+}
+
+/// Returns the keys, and what is wrong with the changes of the user. A folder changes no keys, not even one whose
+/// settings are allowed.
+fn keys(loaded: &Loaded) -> (Keymap, Vec<String>) {
+    let is_own = |name: &String| {
+        let origin = loaded.origins.of(&KeyPath::new(["chat", "keys", name]));
+        matches!(origin.layer, Layer::User | Layer::Env | Layer::Flag)
+    };
+    let all = loaded.config.chat.keys.clone();
+    let (own, foreign): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        all.into_iter().partition(|(name, _)| is_own(name));
+    let (keys, mut wrong) = Keymap::new(&own);
+    wrong.extend(foreign.keys().map(|name| {
+        format!("chat.keys.{name} of this folder has no effect: only your own settings file changes keys")
+    }));
+    (keys, wrong)
 }
 
 fn choice(theme: ChatTheme) -> Choice {

@@ -234,7 +234,7 @@ impl Room<'_> {
                     Err(error) => refused.push(error.as_line()),
                 }
             }
-            Slash::Copy(_) | Slash::Thinking => {
+            Slash::Copy(_) | Slash::Compare(_) | Slash::Merge | Slash::Keys | Slash::Thinking => {
                 refused.push("that needs a screen: start `kd chat` without --plain".to_owned());
             }
             Slash::Help => {
@@ -269,6 +269,7 @@ pub(super) fn waits(line: &str) -> bool {
         slash::read(line),
         Line::Slash(
             Slash::Aside(..)
+                | Slash::Op(Op::Choose { .. })
                 | Slash::Fork(_)
                 | Slash::Mark(_)
                 | Slash::Seat(_)

@@ -1,0 +1,255 @@
+//! Addresses in laid-out text, which terminals can open (OSC 8). The text of a link is its address, so a link cannot
+//! lead elsewhere than it says.
+
+use super::wrap::{Line, width};
+use std::sync::Arc;
+
+/// Maximum length of an address; longer ones stay text.
+const ADDRESS_MAX: usize = 2048;
+
+/// A part of an address in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The line.
+    pub line: usize,
+    /// The first column.
+    pub from: usize,
+    /// The column after the last.
+    pub to: usize,
+    /// The whole address.
+    pub url: Arc<str>,
+}
+
+/// Finds the `http` and `https` addresses in lines of at most `columns`. An address that fills a line goes on in the
+/// next one.
+pub fn find(lines: &[Line], columns: usize) -> Vec<Found> {
+    let mut found = Vec::new();
+    // Where the address ends in a line that it goes on in.
+    let mut taken = (0, 0);
+    for at in 0..lines.len() {
+        let text = plain(&lines[at]);
+        let mut from = if taken.0 == at { taken.1 } else { 0 };
+        while let Some(start) = begin(&text, from) {
+            let mut url = run(&text[start..]).to_owned();
+            let mut parts = vec![(at, start, start + url.len())];
+            let mut end = start + url.len();
+            let mut line = at;
+            let mut whole = text.clone();
+            while end == whole.len() && width(&whole) >= columns && line + 1 < lines.len() {
+                line += 1;
+                whole = plain(&lines[line]);
+                let indent = whole.len() - whole.trim_start_matches(' ').len();
+                let more = run(&whole[indent..]);
+                if more.is_empty() {
+                    break;
+                }
+                url.push_str(more);
+                end = indent + more.len();
+                parts.push((line, indent, end));
+                taken = (line, end);
+            }
+            let kept = trimmed(&url);
+            let mut cut = url.len() - kept;
+            url.truncate(kept);
+            let url: Arc<str> = url.into();
+            for (line, from, to) in parts.into_iter().rev() {
+                let less = cut.min(to - from);
+                cut -= less;
+                if to - less > from && url.len() <= ADDRESS_MAX && has_host(&url) {
+                    let text = plain(&lines[line]);
+                    found.push(Found {
+                        line,
+                        from: width(&text[..from]),
+                        to: width(&text[..to - less]),
+                        url: url.clone(),
+                    });
+                }
+            }
+            if line > at {
+                break;
+            }
+            from = end;
+        }
+    }
+    found.sort_by_key(|found| (found.line, found.from));
+    found
+}
+
+fn plain(line: &Line) -> String {
+    line.iter().map(|span| span.text.as_str()).collect()
+}
+
+/// Returns where the next address begins.
+fn begin(text: &str, from: usize) -> Option<usize> {
+    let rest = text.get(from..)?;
+    let found = ["http://", "https://"].map(|scheme| rest.find(scheme));
+    let at = from + found.into_iter().flatten().min()?;
+    // `xhttp://` is none.
+    let before = text[..at].chars().next_back();
+    match before {
+        Some(c) if c.is_alphanumeric() => begin(text, at + 4),
+        _ => Some(at),
+    }
+}
+
+/// Returns the characters of an address at the beginning of a text.
+fn run(text: &str) -> &str {
+    let stops = |c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>' | '"' | '`' | '\\' | '|');
+    &text[..text.find(stops).unwrap_or(text.len())]
+}
+
+/// Returns the length of an address without the punctuation of the sentence around it.
+fn trimmed(url: &str) -> usize {
+    let mut kept = url;
+    while let Some(last) = kept.chars().next_back() {
+        let goes = match last {
+            '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '*' | '_' => true,
+            ')' => kept.matches('(').count() < kept.matches(')').count(),
+            ']' => kept.matches('[').count() < kept.matches(']').count(),
+            _ => false,
+        };
+        if !goes {
+            break;
+        }
+        kept = &kept[..kept.len() - last.len_utf8()];
+    }
+    kept.len()
+}
+
+fn has_host(url: &str) -> bool {
+    let host = url.split_once("://").map_or("", |(_, rest)| rest);
+    host.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[')
+}
+
+/// Returns whether the terminal is known to show links. `FORCE_HYPERLINK=1` says that it does, `0` that it does not.
+pub fn are_known(env: &dyn Fn(&str) -> Option<String>) -> bool {
+    let var = |name: &str| env(name).filter(|value| !value.is_empty());
+    if let Some(forced) = var("FORCE_HYPERLINK") {
+        return forced != "0";
+    }
+    let term = var("TERM").unwrap_or_default();
+    if var("NO_COLOR").is_some() || term == "dumb" {
+        return false;
+    }
+    let program = var("TERM_PROGRAM").unwrap_or_default();
+    if var("TMUX").is_some() || program == "tmux" {
+        // 3.4 was the first version that passes them on.
+        let version = var("TERM_PROGRAM_VERSION").unwrap_or_default();
+        let mut parts = version.split('.').map(|part| {
+            let digits = part.trim_end_matches(|c: char| !c.is_ascii_digit());
+            digits.parse::<u32>().unwrap_or(0)
+        });
+        let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+        return program == "tmux" && version >= (3, 4);
+    }
+    let programs = ["iTerm.app", "WezTerm", "vscode", "ghostty", "rio", "Hyper"];
+    let terms = [
+        "xterm-kitty",
+        "xterm-ghostty",
+        "alacritty",
+        "foot",
+        "wezterm",
+        "contour",
+    ];
+    let vte = var("VTE_VERSION").and_then(|v| v.parse::<u32>().ok());
+    programs.contains(&program.as_str())
+        || terms.iter().any(|known| term.starts_with(known))
+        || vte.is_some_and(|version| version >= 5000)
+        || var("WT_SESSION").is_some()
+        || var("KONSOLE_VERSION").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::wrap::Span;
+
+    fn in_lines(lines: &[&str], columns: usize) -> Vec<(usize, usize, usize, String)> {
+        let lines: Vec<Line> = lines.iter().map(|l| vec![Span::plain(*l)]).collect();
+        let found = find(&lines, columns).into_iter();
+        found
+            .map(|f| (f.line, f.from, f.to, f.url.to_string()))
+            .collect()
+    }
+
+    #[test]
+    fn addresses_end_where_the_sentence_goes_on() {
+        for (text, url) in [
+            (
+                "see https://example.org/a?b=c#d.",
+                "https://example.org/a?b=c#d",
+            ),
+            ("(http://h/x)", "http://h/x"),
+            ("http://h/a_(b)", "http://h/a_(b)"),
+            ("<https://h>", "https://h"),
+            ("**https://h/x**", "https://h/x"),
+        ] {
+            let found = in_lines(&[text], 80);
+            assert_eq!(found.len(), 1, "{text}");
+            assert_eq!(found[0].3, url);
+            assert_eq!(&text[found[0].1..found[0].2], url);
+        }
+        for text in [
+            "xhttp://h",
+            "https://",
+            "file:///etc/passwd",
+            "javascript:http",
+            "https://.x",
+        ] {
+            assert_eq!(in_lines(&[text], 80), [], "{text}");
+        }
+        let two = in_lines(&["日本 http://a, http://b"], 80);
+        assert_eq!((two[0].1, two[0].2), (5, 13), "columns, not bytes");
+        assert_eq!(two[1].3, "http://b");
+    }
+
+    #[test]
+    fn a_wrapped_address_is_one_link_with_a_part_in_each_line() {
+        let url = "https://example.org/long/path";
+        let found = in_lines(&["https://examp", "  le.org/long", "  /path. next"], 13);
+        let parts: Vec<_> = found.iter().map(|f| (f.0, f.1, f.2)).collect();
+        assert_eq!(parts, [(0, 0, 13), (1, 2, 13), (2, 2, 7)]);
+        assert!(found.iter().all(|f| f.3 == url), "{found:?}");
+        // A line that is not full ends the address.
+        assert_eq!(in_lines(&["http://a", "b"], 13)[0].3, "http://a");
+        // Other addresses after the wrapped one are found.
+        let found = in_lines(&["http://abcdef", "g http://h"], 13);
+        assert_eq!(found.last().map(|f| f.3.as_str()), Some("http://h"));
+    }
+
+    #[test]
+    fn only_known_terminals_get_links() {
+        let known = |vars: &[(&str, &str)]| {
+            are_known(&|name| {
+                let found = vars.iter().find(|(n, _)| *n == name);
+                found.map(|(_, v)| (*v).to_owned())
+            })
+        };
+        for vars in [
+            &[("TERM", "xterm-kitty")][..],
+            &[("TERM", "xterm-256color"), ("VTE_VERSION", "7600")],
+            &[
+                ("TERM_PROGRAM", "tmux"),
+                ("TERM_PROGRAM_VERSION", "3.5a"),
+                ("TMUX", "x"),
+            ],
+            &[("TERM", "screen"), ("FORCE_HYPERLINK", "1")],
+        ] {
+            assert!(known(vars), "{vars:?}");
+        }
+        for vars in [
+            &[][..],
+            &[("TERM", "xterm-256color")],
+            &[("TERM", "dumb"), ("VTE_VERSION", "7600")],
+            &[("TERM", "xterm-kitty"), ("NO_COLOR", "1")],
+            &[
+                ("TERM_PROGRAM", "tmux"),
+                ("TERM_PROGRAM_VERSION", "3.3a"),
+                ("TMUX", "x"),
+            ],
+            &[("TERM", "xterm-kitty"), ("FORCE_HYPERLINK", "0")],
+        ] {
+            assert!(!known(vars), "{vars:?}");
+        }
+    }
+}
