@@ -57,8 +57,10 @@ impl Bus {
         // First, so that a view contains every record that was dropped before it was taken.
         lock(&self.0.view).fold_record(&record);
         let mut subscribers = lock(&self.0.subscribers);
-        let all = subscribers.iter_mut().flatten();
-        let gone = all.fold(false, |gone, one| !one.send(&record) || gone);
+        let mut gone = false;
+        for one in subscribers.iter().flatten() {
+            gone |= !one.send(&record);
+        }
         if gone && let Some(all) = subscribers.as_mut() {
             all.retain(|one| !one.records.is_closed());
         }
