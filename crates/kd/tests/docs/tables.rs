@@ -1,25 +1,6 @@
-//! Checks the documentation. Command lines shown with output are run in an empty home at 80 columns and must print the
-//! same. Numbers of rules, roles, protocols and the like must be those of the tables in the code.
+//! Numbers and lists of the documentation must be those of the tables in the code.
 
-#![allow(clippy::unwrap_used)] // tests may panic
-
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// Commands whose output depends only on their files, by the beginning of their command line.
-const RUN: [&str; 2] = ["kd eval", "kd vote"];
-/// The page of a session with scripted members, and the beginnings of its command lines. The scripts and their
-/// configuration are in `examples/deliberate`.
-const SESSION: (&str, [&str; 2]) = ("deliberation.md", ["kd deliberate", "kd replay"]);
-/// Command lines that cannot be run as shown, and why.
-const SKIPPED: [(&str, &str); 3] = [
-    ("--members …", "the members are left out"),
-    (
-        "mmlu_pro_29models",
-        "takes half a minute without optimization",
-    ),
-    ("--replay answers.csv", "the file is the reader's"),
-];
+use super::page::root;
 
 /// Places where a number next to a noun of [`counts`] counts other things, and the name of these things.
 const OTHER_COUNTS: [(&str, &str); 2] = [
@@ -29,138 +10,6 @@ const OTHER_COUNTS: [(&str, &str); 2] = [
 /// Number words, from 0.
 const NUMBERS: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen \
                        sixteen seventeen eighteen nineteen twenty";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .unwrap()
-}
-
-/// A command line and its documented output.
-#[derive(Debug)]
-struct Shown {
-    place: String,
-    line: String,
-    output: String,
-}
-
-/// Returns the command lines in a page's `console` blocks, with their output.
-fn shown(page: &str, text: &str) -> Vec<Shown> {
-    let mut found: Vec<Shown> = Vec::new();
-    let (mut inside, mut more) = (false, false);
-    for (at, line) in text.lines().enumerate() {
-        if line.starts_with("```") {
-            inside = !inside && line == "```console";
-            more = false;
-        } else if inside {
-            match (line.strip_prefix("$ "), found.last_mut()) {
-                (Some(command), _) => found.push(Shown {
-                    place: format!("{page}:{}", at + 1),
-                    line: command.to_owned(),
-                    output: String::new(),
-                }),
-                (None, Some(last)) if more => last.line.push_str(&format!("\n{line}")),
-                (None, Some(last)) => last.output.push_str(&format!("{line}\n")),
-                (None, None) => {}
-            }
-            more = line.ends_with('\\');
-        }
-    }
-    found
-}
-
-/// Removes from an output what differs from run to run: blank ends of lines, and the numbers of messages, which members
-/// of a stage write in any order.
-fn normal(text: &str) -> String {
-    let mut out = String::new();
-    for line in text.trim_end().lines() {
-        let mut parts = line.trim_end().split("(#");
-        out.push_str(parts.next().unwrap_or_default());
-        for part in parts {
-            out.push_str("(#");
-            out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
-        }
-        out.push('\n');
-    }
-    out
-}
-
-#[test]
-fn command_lines_print_what_stands_below_them() {
-    let home = tempfile::tempdir().unwrap();
-    let work = home.path().join("work");
-    std::fs::create_dir(&work).unwrap();
-    // A page names the repository's files by path from the root, or by name only.
-    for data in [
-        "crates/kd-eval/tests/data/replay",
-        "crates/kd-records/tests/data/inspect",
-    ] {
-        std::fs::create_dir_all(work.join(data)).unwrap();
-        for file in std::fs::read_dir(root().join(data)).unwrap() {
-            let file = file.unwrap();
-            for folder in [work.clone(), work.join(data)] {
-                std::fs::copy(file.path(), folder.join(file.file_name())).unwrap();
-            }
-        }
-    }
-    let own = home.path().join(".config/kd");
-    std::fs::create_dir_all(&own).unwrap();
-    for file in std::fs::read_dir(root().join("examples/deliberate")).unwrap() {
-        let file = file.unwrap();
-        let is_config = file.file_name() == "config.json";
-        let folder = if is_config { &own } else { &work };
-        std::fs::copy(file.path(), folder.join(file.file_name())).unwrap();
-    }
-    let mut pages = vec![root().join("README.md")];
-    pages.extend(
-        std::fs::read_dir(root().join("docs"))
-            .unwrap()
-            .map(|f| f.unwrap().path()),
-    );
-    pages.retain(|page| page.extension().is_some_and(|e| e == "md"));
-    let (mut ran, mut wrong) = (0, Vec::new());
-    for page in pages {
-        let name = page.file_name().unwrap().to_string_lossy().into_owned();
-        for shown in shown(&name, &std::fs::read_to_string(&page).unwrap()) {
-            // A file shown exists for the commands that follow.
-            if let Some(file) = shown.line.strip_prefix("cat ") {
-                std::fs::write(work.join(file.trim()), &shown.output).unwrap();
-            }
-            let begins = |words: &&str| shown.line.starts_with(*words);
-            let runs = RUN.iter().any(begins) || name == SESSION.0 && SESSION.1.iter().any(begins);
-            let skipped = SKIPPED.iter().any(|(part, _)| shown.line.contains(part));
-            if !runs || skipped || shown.output.trim().is_empty() {
-                continue;
-            }
-            let program = Path::new(env!("CARGO_BIN_EXE_kd")).parent().unwrap();
-            let said = Command::new("sh")
-                .args(["-c", &shown.line])
-                .current_dir(&work)
-                .env_clear()
-                .env("HOME", home.path())
-                .env("LANG", "C.UTF-8")
-                .env("COLUMNS", "80")
-                .env("PATH", format!("{}:/usr/bin:/bin", program.display()))
-                .output()
-                .unwrap();
-            let out = String::from_utf8(said.stdout).unwrap();
-            ran += 1;
-            if normal(&out) != normal(&shown.output) {
-                let err = String::from_utf8_lossy(&said.stderr);
-                wrong.push(format!(
-                    "{}: $ {}\n--- printed there\n{}\n--- printed by the command\n{}\n{err}",
-                    shown.place,
-                    shown.line,
-                    normal(&shown.output),
-                    normal(&out)
-                ));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    assert!(ran >= 7, "only {ran} command lines were run");
-}
 
 /// Returns the nouns that documentation counts, each with the number of rows in its table.
 fn counts() -> Vec<(&'static str, usize)> {
@@ -318,16 +167,4 @@ fn counts_are_found_in_digits_and_words_before_a_noun() {
     );
     assert_eq!(found("| 53 voting rules, counted"), [53]);
     assert!(found("of two, rules; three of the rules; no rules; 7 wins: rules").is_empty());
-}
-
-#[test]
-fn command_lines_are_read_with_their_output() {
-    let text = "```console\n$ kd a \\\n    b\nout\n\nmore\n$ kd c\n```\n```sh\n$ kd d\n```\n";
-    let found = shown("x.md", text);
-    assert_eq!(found.len(), 2, "{found:?}");
-    assert_eq!(found[0].line, "kd a \\\n    b");
-    assert_eq!(
-        (found[0].output.as_str(), found[1].output.as_str()),
-        ("out\n\nmore\n", "")
-    );
 }

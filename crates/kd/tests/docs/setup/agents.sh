@@ -1,0 +1,4 @@
+says claude "SQLite."
+says codex "PostgreSQL."
+says mine "Yes."
+configure '"council": {"members": ["claude", "codex"], "conclude": false}'

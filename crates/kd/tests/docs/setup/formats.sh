@@ -1,0 +1,2 @@
+mkdir .kd
+echo '{"version": 2}' > .kd/memory.json

@@ -1,0 +1,1 @@
+. "$ROOT/crates/kd/tests/docs/setup/any.sh"

@@ -1,0 +1,2 @@
+echo "alice  5f1c00000000000000000000" > tokens
+chmod 600 tokens

@@ -1,0 +1,2 @@
+. "$ROOT/crates/kd/tests/docs/setup/any.sh"
+kd fork --before 3 --stay
