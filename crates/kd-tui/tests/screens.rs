@@ -1444,6 +1444,18 @@ fn on_a_wide_screen_answers_stand_side_by_side() {
 }
 
 #[test]
+fn a_member_that_was_asked_after_an_answer_stands_below_it() {
+    let mut play = broadcast(2, &["claude", "codex"]);
+    play.clock += 2;
+    play.turn(3, "cursor");
+    play.text(3, "I have read both.");
+    let shown = play.screen((200, 40));
+    let row = |words: &str| shown.lines().position(|line| line.contains(words));
+    assert_eq!(row("three approaches"), row("PostgreSQL, if two"));
+    assert!(row("I have read both.") > row("a server"));
+}
+
+#[test]
 fn two_answers_are_compared_and_parts_of_them_merged() {
     let mut play = broadcast(3, &["claude", "codex", "cursor"]);
     play.keys(b"/compare codex cursor\r");
