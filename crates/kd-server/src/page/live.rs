@@ -17,6 +17,7 @@ use kd_core::clean::clean_line;
 use kd_core::{Delta, SeatName};
 use kd_page::{Batch, Reader, Thread};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,8 +27,10 @@ use tokio::sync::mpsc;
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 /// Writes buffered for a slow reader. When they are full, [`Feed::run`] waits for the reader.
 const LINES: usize = 256;
-/// Minimum time between two writes of pieces: a browser paints after each.
+/// Minimum time between two writes of pieces, of a few members and of more: a browser paints all of them after each.
 const PIECES_EVERY: Duration = Duration::from_millis(50);
+const MANY_PIECES_EVERY: Duration = Duration::from_millis(100);
+const FEW: usize = 4;
 /// Wait this many times as long as a read of the thread took before reading it again.
 const REST: u32 = 4;
 const REST_MIN: Duration = Duration::from_millis(80);
@@ -166,8 +169,8 @@ struct Pieces {
     waiting: Vec<(SeatName, Value)>,
     /// When they may be written.
     due: Option<Instant>,
-    /// When some were written last.
-    written: Option<Instant>,
+    /// The earliest time for the next ones.
+    rested: Option<Instant>,
 }
 
 impl Pieces {
@@ -182,7 +185,7 @@ impl Pieces {
         self.due.get_or_insert_with(|| {
             // The first piece after a pause does not wait.
             let now = Instant::now();
-            self.written.map_or(now, |at| now.max(at + PIECES_EVERY))
+            self.rested.map_or(now, |at| now.max(at))
         });
         let own = self.waiting.iter_mut().rev().find(|(of, _)| *of == seat);
         match (own, delta) {
@@ -199,7 +202,12 @@ impl Pieces {
     /// Takes them, as lines.
     fn take(&mut self) -> String {
         if self.due.take().is_some() {
-            self.written = Some(Instant::now());
+            let seats: BTreeSet<&SeatName> = self.waiting.iter().map(|(seat, _)| seat).collect();
+            let pause = match seats.len() > FEW {
+                true => MANY_PIECES_EVERY,
+                false => PIECES_EVERY,
+            };
+            self.rested = Some(Instant::now() + pause);
         }
         let lines = self.waiting.drain(..);
         lines.map(|(_, line)| format!("{line}\n")).collect()
@@ -270,11 +278,11 @@ mod tests {
         assert_eq!(pieces.due(), None);
         pieces.add(seat("ann"), &text("a"));
         assert!(pieces.due().unwrap() <= Instant::now());
+        let before = Instant::now();
         pieces.take();
-        let written = pieces.written.unwrap();
         assert_eq!(pieces.due(), None);
         pieces.add(seat("ann"), &text("b"));
-        assert!(pieces.due().unwrap() >= written + PIECES_EVERY);
+        assert!(pieces.due().unwrap() >= before + PIECES_EVERY);
         // Restarts of an answer are pieces, too.
         pieces.add(
             seat("ann"),
@@ -285,5 +293,13 @@ mod tests {
             },
         );
         assert_eq!(pieces.take(), "{\"seat\":\"ann\",\"text\":\"b\"}\n");
+        // Of many members, they are written less often.
+        for name in ["a", "b", "c", "d", "e"] {
+            pieces.add(seat(name), &text("x"));
+        }
+        let before = Instant::now();
+        pieces.take();
+        pieces.add(seat("a"), &text("y"));
+        assert!(pieces.due().unwrap() >= before + MANY_PIECES_EVERY);
     }
 }
