@@ -133,6 +133,11 @@ const NOT_COMPARED: &[Row] = &[
     ("docs/batch.md", "kd batch status", AMOUNTS),
     ("docs/costs.md", "kd cost", AMOUNTS),
     (
+        "docs/council.md",
+        "kd council status",
+        "a moment of a background run; tests/council.rs",
+    ),
+    (
         "docs/record.md",
         "Authorization: Bearer 9f…",
         "the token is left out",

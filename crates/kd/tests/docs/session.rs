@@ -184,9 +184,7 @@ impl Session {
             }
             if Instant::now() > end {
                 signal(Signal::KILL);
-                let status = child.wait().unwrap();
-                eprintln!("stopped after {PATIENCE:?}: {line}");
-                break status;
+                break child.wait().unwrap();
             }
             std::thread::sleep(Duration::from_millis(2));
         };
