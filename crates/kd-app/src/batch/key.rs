@@ -319,6 +319,7 @@ mod tests {
             .serve
             .models
             .insert("m".into(), ModelConfig::default());
+        config.chat.keys.insert("send".into(), String::new());
         let how = How::Deliberate(Deliberate::default());
         let first = plainly(&config, &how);
         let value = serde_json::to_value(&config).unwrap();

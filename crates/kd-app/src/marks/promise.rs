@@ -4,17 +4,17 @@
 //! A record may be somebody else's: imported, cloned or shared. Front ends that did not see the verdict fall show
 //! [`Standing::words_then`], which promises the reader nothing.
 
-use crate::env::Env;
 use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use kd_core::Record;
-use kd_core::deliberation::report::Report;
 use kd_core::event::Event;
 use kd_core::view::View;
-use kd_engine::{Answers, Concluded};
+use kd_engine::Concluded;
 use kd_eval::marks::Standing;
 use kd_store::{Thread, log};
 use serde::Serialize;
+#[cfg(feature = "forum")]
+use {crate::env::Env, kd_core::deliberation::report::Report, kd_engine::Answers};
 
 /// Why a continued deliberation promises nothing.
 pub const FROM_RECORD: &str = "no promise: answers come from a record";
