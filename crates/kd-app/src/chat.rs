@@ -75,6 +75,8 @@ pub struct ChatOpening {
     pub auto_messages: Option<u32>,
     /// The unsent draft of the last visit.
     pub draft: String,
+    /// What the user has to know about the draft, one line each.
+    pub notes: Vec<String>,
     /// The newest records of its log, for the facts and the order of its messages.
     pub records: Vec<Record>,
 }
@@ -496,7 +498,7 @@ impl Chat {
     }
 
     /// Uses the draft of this window in a thread, which it keeps until it is closed.
-    fn draft_of<T>(&self, id: &ThreadId, using: impl FnOnce(&WindowDraft) -> T) -> T {
+    fn draft_of<T>(&self, id: &ThreadId, using: impl FnOnce(&mut WindowDraft) -> T) -> T {
         let mut drafts = self.drafts.lock().unwrap_or_else(PoisonError::into_inner);
         let take = || WindowDraft::take(&self.layout, id);
         using(drafts.entry(id.clone()).or_insert_with(take))
@@ -513,13 +515,15 @@ impl Chat {
         };
         let tail = thread.tail(TAIL)?.messages;
         let seated = self.seat(Some(&thread), false)?;
+        let (draft, notes) = self.draft_of(thread.id(), |draft| (draft.text(), draft.unread()));
         Ok(ChatOpening {
             id: thread.id().0.clone(),
             members: names(&seated.roster),
             mode: Some(self.protocol().name.to_owned()),
             auto_messages: self.kingdom.config().council.auto_messages,
             has_older: tail.first().is_some_and(|m| m.seq > 1),
-            draft: self.draft_of(thread.id(), WindowDraft::text),
+            draft,
+            notes,
             records: recalled(&thread, tail.first().map_or(0, |m| m.seq)),
             tail,
         })

@@ -25,15 +25,18 @@ const SENT_MAX: usize = 200;
 #[derive(Debug, Default)]
 pub struct WindowDraft {
     path: Option<PathBuf>,
+    /// Places that were passed over because they cannot be read, one line each, until they are told.
+    unread: Vec<String>,
     /// Locked as long as the window is open.
     _lock: Option<File>,
 }
 
 impl WindowDraft {
-    /// Takes a draft that no other window has: one that was left, else an empty one. Without a state folder, or with
-    /// too many windows, nothing is saved.
+    /// Takes a draft that no other window has: one that was left, else an empty one. A place that cannot be read is
+    /// taken: what is there stays. Without a state folder, or with too many windows, nothing is saved.
     pub fn take(layout: &Layout, id: &ThreadId) -> Self {
         let mut free: Option<Self> = None;
+        let mut unread = Vec::new();
         for path in draft_files(layout, id) {
             // The first free one serves if none was left.
             if free.is_some() && !path.exists() {
@@ -45,32 +48,52 @@ impl WindowDraft {
             if lock.try_lock().is_err() {
                 continue;
             }
+            let left = match read_draft(&path) {
+                Ok(text) => !text.is_empty(),
+                Err(error) => {
+                    unread.push(format!("{error}; it stays as it is"));
+                    continue;
+                }
+            };
             let draft = Self {
                 path: Some(path),
+                unread: Vec::new(),
                 _lock: Some(lock),
             };
-            if !draft.text().is_empty() {
-                return draft;
+            if left {
+                free = Some(draft);
+                break;
             }
             free.get_or_insert(draft);
         }
-        free.unwrap_or_default()
+        let mut taken = free.unwrap_or_default();
+        taken.unread = unread;
+        taken
     }
 
-    /// Returns the text; empty if there is none, or it cannot be read.
+    /// Returns the text; empty if there is none, or it cannot be read any more.
     pub fn text(&self) -> String {
-        self.path.as_deref().map(read_draft).unwrap_or_default()
+        let read = self.path.as_deref().map(read_draft);
+        read.and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// Returns which drafts cannot be read and why, one line each; the first time only.
+    pub fn unread(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.unread)
     }
 
     /// Saves the text; removes the file if it is empty.
     ///
     /// # Errors
-    /// The state folder cannot be written.
+    /// The state folder cannot be written, or something that cannot be read has come to the place: it stays.
     pub fn keep(&self, text: &str) -> Result<(), Error> {
-        match &self.path {
-            Some(path) if !text.is_empty() => private::replace(path, text.as_bytes()),
-            Some(path) => private::remove(path),
-            None => Ok(()),
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        read_draft(path)?;
+        match text.is_empty() {
+            true => private::remove(path),
+            false => private::replace(path, text.as_bytes()),
         }
     }
 }
@@ -80,11 +103,13 @@ fn draft_files(layout: &Layout, id: &ThreadId) -> impl Iterator<Item = PathBuf> 
     (1..=WINDOWS_MAX).filter_map(|window| layout.draft_file(id, window))
 }
 
-fn read_draft(path: &Path) -> String {
-    let bytes = private::read_end(path, DRAFT_BYTES_MAX).ok();
-    bytes
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .unwrap_or_default()
+/// Reads a whole draft; empty if there is none.
+fn read_draft(path: &Path) -> Result<String, Error> {
+    let bytes = private::read(path, DRAFT_BYTES_MAX)?.unwrap_or_default();
+    String::from_utf8(bytes).map_err(|_| Error::Unsafe {
+        path: path.to_path_buf(),
+        why: "it is not UTF-8",
+    })
 }
 
 /// Forgets the drafts in a thread for whose text `goes` is true. Returns their paths; changes nothing in a dry run.
@@ -96,7 +121,9 @@ pub(crate) fn forget_drafts(
 ) -> Result<Vec<PathBuf>, Error> {
     let mut gone = Vec::new();
     for path in draft_files(layout, id) {
-        let text = read_draft(&path);
+        // Also of a draft that no window takes.
+        let bytes = private::read_end(&path, DRAFT_BYTES_MAX).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
         if text.is_empty() || !goes(&text) {
             continue;
         }

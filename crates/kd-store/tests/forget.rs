@@ -527,3 +527,65 @@ fn every_window_on_a_thread_has_a_draft_of_its_own() {
     assert_eq!(next.text(), "the second");
     assert_eq!(WindowDraft::take(layout, id).text(), "");
 }
+
+#[test]
+fn a_draft_that_cannot_be_read_stays_and_the_next_place_is_used() {
+    type Plant = fn(&std::path::Path) -> bool;
+    let plants: [(&str, Plant); 6] = [
+        ("not UTF-8", |at| fs::write(at, b"caf\xe9").is_ok()),
+        ("too large", |at| {
+            fs::write(at, vec![b'x'; (16 << 20) + 1]).is_ok()
+        }),
+        ("a link", |at| {
+            let target = at.with_file_name("target");
+            fs::write(&target, "theirs").unwrap();
+            std::os::unix::fs::symlink(target, at).is_ok()
+        }),
+        ("not a regular file", |at| fs::create_dir(at).is_ok()),
+        ("others can write", |at| {
+            use std::os::unix::fs::PermissionsExt;
+            fs::write(at, "shared").unwrap();
+            fs::set_permissions(at, fs::Permissions::from_mode(0o622)).is_ok()
+        }),
+        // Only root can give a file away.
+        ("another user", |at| {
+            fs::write(at, "theirs").unwrap();
+            std::os::unix::fs::chown(at, Some(64_999), None).is_ok()
+        }),
+    ];
+    for (why, plant) in plants {
+        let planted = planted();
+        let (layout, id) = (&planted.layout, &planted.other.id);
+        let path = layout.draft_file(id, 1).unwrap();
+        WindowDraft::take(layout, id).keep("x").unwrap();
+        fs::remove_file(&path).unwrap();
+        if !plant(&path) {
+            continue;
+        }
+        let state = || {
+            let meta = path.symlink_metadata().unwrap();
+            (meta.file_type(), meta.len(), fs::read(&path).ok())
+        };
+        let before = state();
+        let mut window = WindowDraft::take(layout, id);
+        let told = window.unread();
+        assert!(told.len() == 1 && told[0].contains(why), "{why}: {told:?}");
+        assert_eq!(window.unread(), [""; 0], "{why}: told once");
+        assert_eq!(window.text(), "");
+        window.keep("mine").unwrap();
+        assert_eq!(window.text(), "mine", "{why}");
+        assert!(state() == before, "{why}");
+        window.keep("").unwrap();
+        assert!(state() == before, "{why}");
+        // What comes to a place that is taken already stays too.
+        let next = layout.draft_file(id, 2).unwrap();
+        assert!(plant(&next) || why == "a link", "{why}");
+        if next.exists() {
+            assert!(
+                window.keep("mine").is_err() && window.keep("").is_err(),
+                "{why}"
+            );
+            assert!(next.exists(), "{why}");
+        }
+    }
+}

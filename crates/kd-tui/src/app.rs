@@ -438,7 +438,10 @@ impl App {
             self.outbox.splice(0..0, kept.into_iter().map(Effect::Send));
         }
         self.thread = Some(opening.id);
-        for text in std::mem::take(&mut self.wrong) {
+        for text in std::mem::take(&mut self.wrong)
+            .into_iter()
+            .chain(opening.notes)
+        {
             self.note(text);
         }
         self.screen = Screen::Chat;

@@ -86,6 +86,7 @@ impl Play {
             mode: Some("broadcast".into()),
             auto_messages: None,
             draft: String::new(),
+            notes: Vec::new(),
             records: Vec::new(),
         };
         app.update(Msg::Opened(Box::new(opening)), &no_files);
