@@ -4,7 +4,7 @@
 
 use kd_core::config::{
     FromProject, KEYS, Key, KeyPath, Kind, Limit, Wanted, Why, effect, hold_back, nested,
-    project_texts, unseat, wanted,
+    project_texts, refuse, unseat, wanted,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -69,6 +69,15 @@ fn every_row_lets_a_project_do_what_its_mark_says() {
     for key in KEYS {
         let (path, value) = (path(key), sample(key));
         match key.project {
+            FromProject::Never => {
+                for own in [nothing.clone(), nested(&path, json!("own"))] {
+                    assert!(!asks(&path, &value, &own), "{path}: there is no choice");
+                }
+                let mut file = nested(&path, value.clone());
+                let refused = refuse(&mut file);
+                assert!(refused.len() == 1 && path.is_within(&refused[0]), "{path}");
+                assert_eq!(path.find(&file), None);
+            }
             FromProject::Free | FromProject::Text => {
                 counts[usize::from(key.project == FromProject::Text)] += 1;
                 assert!(!asks(&path, &value, &nothing), "{path}");
@@ -150,7 +159,8 @@ fn every_row_lets_a_project_do_what_its_mark_says() {
 
 #[test]
 fn what_reaches_out_is_never_set_by_a_project_alone() {
-    for key in KEYS {
+    let settable = |key: &&Key| key.project != FromProject::Never;
+    for key in KEYS.iter().filter(settable) {
         let last = key.pattern().last().unwrap();
         let outward = matches!(key.kind, Kind::Url | Kind::Variable | Kind::File)
             || matches!(

@@ -48,7 +48,8 @@ fn row(key: &Key) -> KeyPath {
 
 /// Returns whether a project needs consent for some value of a row.
 fn is_gated(key: &Key) -> bool {
-    !matches!(key.project, FromProject::Free | FromProject::Text)
+    use FromProject::{Free, Never, Text};
+    !matches!(key.project, Free | Text | Never)
 }
 
 /// Returns a valid value for a row that is not its default.
@@ -335,7 +336,14 @@ fn no_row_of_the_table_takes_effect_from_either_file_without_consent() {
             // Of limits whose loosest value is the default nothing can be held back.
             let harmless =
                 matches!(key.project, FromProject::Limit(_)) && loaded.project.held.is_empty();
-            assert_eq!(set.is_some(), !gated || harmless, "{path} in {layer}");
+            let never = key.project == FromProject::Never;
+            let effective = (!gated || harmless) && !never;
+            assert_eq!(set.is_some(), effective, "{path} in {layer}");
+            assert_eq!(
+                !loaded.project.refused.is_empty(),
+                never,
+                "{path} in {layer}"
+            );
             assert_eq!(
                 loaded.project.held.is_empty(),
                 !gated || harmless,
@@ -635,4 +643,44 @@ fn a_persona_that_costs_money_or_runs_a_program_is_held_back() {
     assert!(!stage.load().project.holds_back());
     persona("ada", "backend: codex\n");
     assert!(stage.load().project.personas.contains("ada"));
+}
+
+#[test]
+fn keys_of_the_chat_come_from_the_user_even_if_the_folder_is_allowed() {
+    let hostile = [
+        r#"{"chat": {"keys": {"send": "f9", "search": "ctrl+q"}}, "council": {"timeout": 900}}"#,
+        r#"{"chat": {"keys": {"send": ""}}, "council": {"timeout": 900}}"#,
+        r#"{"chat": {"keys": {"send": null}}, "council": {"timeout": 900}}"#,
+        r#"{"chat": {"keys": null}, "council": {"timeout": 900}}"#,
+        r#"{"chat": null, "council": {"timeout": 900}}"#,
+    ];
+    let own = json!({"send": "f2", "thinking": "f3"});
+    for (text, layer) in hostile
+        .iter()
+        .flat_map(|text| [(text, Layer::Project), (text, Layer::Local)])
+    {
+        let stage = Stage::new()
+            .has(Layer::User, json!({"chat": {"keys": own}}).to_string())
+            .has(layer, *text);
+        assert_eq!(stage.held(), ["council.timeout"], "{text}");
+        stage.load().project.consent.unwrap().allow().unwrap();
+        let env = [("KD_CHAT_KEYS_SEARCH", "f4")].map(|(k, v)| (k.into(), v.into()));
+        let loaded = load(&stage.paths, env, &[]).unwrap();
+        assert_eq!(loaded.config.council.timeout, 900, "{text}: allowed");
+        let mut keys = own.clone();
+        keys["search"] = json!("f4");
+        assert_eq!(loaded.value["chat"]["keys"], keys, "{text} in {layer}");
+        let told = text.contains("keys");
+        assert_eq!(!loaded.project.refused.is_empty(), told, "{text}");
+    }
+    // Written by a command, it says so.
+    let stage = Stage::new();
+    let written = set(
+        &stage.paths,
+        Layer::Local,
+        &path("chat.keys.send"),
+        json!("f9"),
+    )
+    .unwrap();
+    assert!(format!("{written:?}").contains("has no effect in a project"));
 }

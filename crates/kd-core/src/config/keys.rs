@@ -171,6 +171,12 @@ impl Key {
         self
     }
 
+    /// No project may set it, not even one whose settings are allowed.
+    const fn never(mut self) -> Self {
+        self.project = FromProject::Never;
+        self
+    }
+
     /// Names members.
     const fn members(mut self) -> Self {
         self.project = FromProject::Members;
@@ -409,7 +415,7 @@ pub const KEYS: &[Key] = &[
     key("chat.notify", Kind::OneOf(&["auto", "osc", "bell", "off"]), "\"auto\"", "How the `kd chat` screen notifies you that members are done while its window has no focus.").short_env("KD_NOTIFY").free(),
 
     key("chat.frame", Kind::OneOf(&["box", "bar"]), "\"box\"", "How messages are framed on the `kd chat` screen: a box, or only a bar at their left.").short_env("KD_FRAME").free(),
-    key("chat.keys.<name>", Kind::Text, "\"\"", "The keys of an action of the `kd chat` screen, for example `\"search\": \"ctrl+r\"`; several with spaces between, none if empty. `/keys` in the chat lists the actions. Only from your own file."),
+    key("chat.keys.<name>", Kind::Text, "\"\"", "The keys of an action of the `kd chat` screen, for example `\"search\": \"ctrl+r\"`; several with spaces between, none if empty. `/keys` in the chat lists the actions. Only from your own file.").never(),
 
     key("forum.store", Kind::Words, "null", "Where posts are stored: a path, or postgresql://user@host/name; unset means .kd/forum.db."),
     key("forum.remotes.<name>.url", Kind::Url, "null", "Address of the MCP server of a forum on another machine, for `kd forum visit <name>`: https, or http on this machine."),
@@ -472,6 +478,8 @@ pub enum FromProject {
     Members,
     /// Effective only once the user has allowed it.
     Trusted,
+    /// Never effective: only the user's own file, variables and flags set it.
+    Never,
 }
 
 /// The order that tells which of two values is stricter.
@@ -507,6 +515,7 @@ impl FromProject {
             Self::Limit(_) => "lower only",
             Self::Members => "built-in model and members of your own council only",
             Self::Trusted => "once allowed",
+            Self::Never => "no",
         }
     }
 }

@@ -38,8 +38,8 @@ pub use kingdom::kingdom_problems;
 pub use path::{BadKeyPath, KeyPath};
 pub use problem::{Layer, Origin, Problem};
 pub use project::{
-    Circle, Remainder, Wanted, Why, effect, gated, hold_back, is_limit, keep_limits, project_texts,
-    unit_of, unseat, wanted,
+    Circle, Remainder, Wanted, Why, effect, gated, hold_back, is_limit, is_refused, keep_limits,
+    project_texts, refuse, unit_of, unseat, wanted,
 };
 pub use provider::{Price, ProviderConfig, Wire};
 pub use schema::schema;

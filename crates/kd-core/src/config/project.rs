@@ -104,7 +104,10 @@ pub fn keep_limits(
 /// sections.
 pub fn gated(file: &Value) -> Vec<(KeyPath, Value)> {
     fn walk(path: &KeyPath, value: &Value, out: &mut Vec<(KeyPath, Value)>) {
-        let is_free = |key: &Key| matches!(key.project, FromProject::Free | FromProject::Text);
+        let is_free = |key: &Key| {
+            use FromProject::{Free, Never, Text};
+            matches!(key.project, Free | Text | Never)
+        };
         match (find(path), value.as_object()) {
             (Some(key), _) if is_free(key) => {}
             (None, Some(fields)) => {
@@ -137,6 +140,38 @@ pub fn unit_of(path: &KeyPath) -> Option<KeyPath> {
         }
         _ => None,
     }
+}
+
+/// Returns whether no project may set this key, or any key of this section.
+pub fn is_refused(path: &KeyPath) -> bool {
+    let mut rows = KEYS.iter().filter(|key| key.leads(path.segments()));
+    let never = |key: &Key| key.project == FromProject::Never;
+    rows.next().is_some_and(never) && rows.all(never)
+}
+
+/// Removes from a project's file what no project may set, and returns it. A section that the file resets keeps the
+/// user's own settings of this kind.
+pub fn refuse(file: &mut Value) -> Vec<KeyPath> {
+    fn walk(path: &KeyPath, value: &mut Value, out: &mut Vec<KeyPath>) {
+        let rows = || KEYS.iter().filter(|key| key.leads(path.segments()));
+        if is_refused(path) {
+            out.push(path.clone());
+        } else if let Some(fields) = value.as_object_mut() {
+            for (name, value) in fields {
+                walk(&path.join(name), value, out);
+            }
+        } else if value.is_null() && rows().any(|key| key.project == FromProject::Never) {
+            let others = rows().filter(|key| key.project != FromProject::Never);
+            let names = others.filter_map(|key| key.pattern().nth(path.segments().len()));
+            *value = names.map(|name| (name.to_owned(), Value::Null)).collect();
+        }
+    }
+    let mut found = Vec::new();
+    walk(&KeyPath::default(), file, &mut found);
+    for path in &found {
+        take(file, path.segments());
+    }
+    found
 }
 
 /// Returns whether a setting only makes something stricter or looser.
@@ -379,7 +414,7 @@ impl Judge<'_> {
             return None;
         }
         match key.project {
-            FromProject::Free | FromProject::Text => None,
+            FromProject::Free | FromProject::Text | FromProject::Never => None,
             FromProject::Limit(limit) => {
                 (!self.is_stricter(limit, key, new.as_ref(), old.as_ref())).then_some(Why::Raises)
             }

@@ -11,7 +11,7 @@ use crate::json;
 use crate::layout;
 use crate::lock::{Lock, WAIT, lock_path};
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
-use kd_core::config::{KeyPath, Layer, Problem, kingdom_problems};
+use kd_core::config::{KeyPath, Layer, Problem, is_refused, kingdom_problems};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -138,6 +138,13 @@ pub fn write(
         }
     }
     for written in &mut written {
+        let is_project = matches!(written.layer, Layer::Project | Layer::Local);
+        if is_project && is_refused(&written.path) {
+            written.notices.push(format!(
+                "{} has no effect in a project: only your own settings file sets it",
+                written.path
+            ));
+        }
         let said = origins.of(&written.path);
         if said.layer > written.layer {
             written.notices.push(format!(

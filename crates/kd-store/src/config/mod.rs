@@ -20,11 +20,11 @@ use crate::trust::TrustStore;
 use crate::user_dirs::{Env, UserDirs, home};
 use kd_core::config::{
     Config, EnvName, Key, KeyPath, Layer, Origin, Problem, Reader, check_links, check_shape,
-    default_value, env_path, nested, parse_text,
+    default_value, env_path, nested, parse_text, refuse,
 };
 use merge::{Part, Places, merge};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -245,11 +245,13 @@ pub fn load_with(
             _ => stack.read(layer, file),
         }
     }
+    let refused = stack.refuse();
     stack.env(env);
     stack.flags(flags);
     // Settings are checked as written, before any is held back, so that all mistakes are reported.
     let linked = stack.link(paths);
     let mut project = project::look(&stack.parts, paths);
+    project.refused = refused;
     let (value, origins) = if project.holds_back() {
         project::hold(&mut stack.parts, &mut project)
     } else {
@@ -296,6 +298,15 @@ impl Stack {
             }
             Err(problem) => self.problems.push(problem),
         }
+    }
+
+    /// Removes what no project may set, and returns it.
+    fn refuse(&mut self) -> BTreeSet<KeyPath> {
+        let files = self.parts.iter_mut();
+        files
+            .filter(|part| matches!(part.layer, Layer::Project | Layer::Local))
+            .flat_map(|part| refuse(&mut part.value))
+            .collect()
     }
 
     fn add(&mut self, part: Part) {

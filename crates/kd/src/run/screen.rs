@@ -10,14 +10,13 @@ use kd_app::council::told;
 use kd_app::trust::Loaded;
 use kd_app::{Kingdom, Runtime};
 use kd_core::Timestamp;
-use kd_core::config::{ChatFrame, ChatNotify, ChatTheme, KeyPath, Layer};
+use kd_core::config::{ChatFrame, ChatNotify, ChatTheme};
 use kd_core::protocols::PROTOCOLS;
 use kd_tui::keymap::Keymap;
 use kd_tui::notify::Notify;
 use kd_tui::panels::Frame;
 use kd_tui::theme::{Choice, Theme, depth, ground};
 use kd_tui::{App, Settings, Start};
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,16 +116,9 @@ fn start(args: &Chat, chat: &kd_app::Chat) -> Result<Start, Error> {
 /// Returns the keys, and what is wrong with the changes of the user. A folder changes no keys, not even one whose
 /// settings are allowed.
 fn keys(loaded: &Loaded) -> (Keymap, Vec<String>) {
-    let is_own = |name: &String| {
-        let origin = loaded.origins.of(&KeyPath::new(["chat", "keys", name]));
-        matches!(origin.layer, Layer::User | Layer::Env | Layer::Flag)
-    };
-    let all = loaded.config.chat.keys.clone();
-    let (own, foreign): (BTreeMap<_, _>, BTreeMap<_, _>) =
-        all.into_iter().partition(|(name, _)| is_own(name));
-    let (keys, mut wrong) = Keymap::new(&own);
-    wrong.extend(foreign.keys().map(|name| {
-        format!("chat.keys.{name} of this folder has no effect: only your own settings file changes keys")
+    let (keys, mut wrong) = Keymap::new(&loaded.config.chat.keys);
+    wrong.extend(loaded.project.refused.iter().map(|path| {
+        format!("{path} of this folder has no effect: only your own settings file changes keys")
     }));
     (keys, wrong)
 }
