@@ -477,6 +477,10 @@ fn variables_are_found_for_every_key_that_has_one() {
         EnvName::Key(path("agents.new_one.prompts.council"))
     );
     assert_eq!(
+        env_path("KD_CHAT_KEYS_WORD_LEFT", &files),
+        EnvName::Key(path("chat.keys.word-left"))
+    );
+    assert_eq!(
         env_path("KD_COUNCIL_TIMOUT", &files),
         EnvName::Mistyped("KD_COUNCIL_TIMEOUT".into())
     );

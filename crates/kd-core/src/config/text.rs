@@ -13,6 +13,9 @@ use serde_json::{Map, Value};
 /// Prefix of the configuration's environment variables.
 pub const ENV_PREFIX: &str = "KD_";
 
+/// The key whose names are those of actions: words with `-` between them.
+const ACTIONS: &str = "chat.keys.<name>";
+
 /// Variables with that prefix and another meaning.
 const ENV_OTHERS: &[&str] = &[
     "KD_NOW",
@@ -151,7 +154,7 @@ pub fn env_name(key: &Key) -> Option<String> {
 /// Returns the setting of a variable, given the agents and providers named in the files.
 ///
 /// In a variable a name is in capitals, with `_` for every other character. It stands for the matching name in the
-/// files, or for its lowercase form.
+/// files, or for its lowercase form; in names of actions `_` stands for `-` then.
 pub fn env_path(variable: &str, files: &Value) -> EnvName {
     if !variable.starts_with(ENV_PREFIX) || ENV_OTHERS.contains(&variable) {
         return EnvName::Other;
@@ -185,7 +188,7 @@ pub fn env_path(variable: &str, files: &Value) -> EnvName {
         }
         let mut sections = key.pattern().take_while(|part| !keys::is_placeholder(part));
         let section = sections.try_fold(files, |files, part| files.get(part));
-        let name = name_from_env(name, section);
+        let name = name_from_env(name, section, key.path == ACTIONS);
         return EnvName::Key(KeyPath::new(key.pattern().map(|part| {
             if keys::is_placeholder(part) {
                 name.clone()
@@ -209,7 +212,7 @@ pub fn env_path(variable: &str, files: &Value) -> EnvName {
     }
 }
 
-fn name_from_env(in_env: &str, section: Option<&Value>) -> String {
+fn name_from_env(in_env: &str, section: Option<&Value>, is_action: bool) -> String {
     let same = |name: &&String| {
         let capitals = name.to_uppercase();
         capitals
@@ -223,5 +226,8 @@ fn name_from_env(in_env: &str, section: Option<&Value>) -> String {
         .flatten()
         .find(same)
         .cloned()
-        .unwrap_or_else(|| in_env.to_lowercase())
+        .unwrap_or_else(|| match is_action {
+            true => in_env.to_lowercase().replace('_', "-"),
+            false => in_env.to_lowercase(),
+        })
 }
