@@ -213,7 +213,7 @@ fn draw_log(app: &mut App, look: &Look, pen: &mut Pen<'_>, top: u16, rows: u16) 
 fn add_links(slice: &Slice<'_>, y: u16, out: &mut Vec<Link>) {
     for placed in &slice.cards {
         let begin = placed.y + 1 + placed.card.head.len();
-        for found in links::find(placed.body, placed.width.saturating_sub(4)) {
+        for found in links::find(placed.body) {
             let row = begin + found.line;
             if !placed.card.bare && (slice.from..slice.from + slice.rows).contains(&row) {
                 out.push(Link {

@@ -20,9 +20,9 @@ pub struct Found {
     pub url: Arc<str>,
 }
 
-/// Finds the `http` and `https` addresses in lines of at most `columns`. An address that fills a line goes on in the
-/// next one.
-pub fn find(lines: &[Line], columns: usize) -> Vec<Found> {
+/// Finds the `http` and `https` addresses in laid-out lines. An address goes on in the next line only where its word
+/// was cut. One that runs into a letter or digit that is not ASCII is none: it would look like another host.
+pub fn find(lines: &[Line]) -> Vec<Found> {
     let mut found = Vec::new();
     // Where the address ends in a line that it goes on in.
     let mut taken = (0, 0);
@@ -35,27 +35,33 @@ pub fn find(lines: &[Line], columns: usize) -> Vec<Found> {
             let mut end = start + url.len();
             let mut line = at;
             let mut whole = text.clone();
-            while end == whole.len() && width(&whole) >= columns && line + 1 < lines.len() {
+            let mut is_whole = true;
+            while end == whole.len() && is_cut(&lines[line]) {
                 line += 1;
-                whole = plain(&lines[line]);
+                whole = lines.get(line).map(plain).unwrap_or_default();
                 let indent = whole.len() - whole.trim_start_matches(' ').len();
                 let more = run(&whole[indent..]);
-                if more.is_empty() {
-                    break;
-                }
                 url.push_str(more);
                 end = indent + more.len();
                 parts.push((line, indent, end));
                 taken = (line, end);
+                if more.is_empty() {
+                    // The rest stands behind the edge of a quote, or was left out.
+                    is_whole = false;
+                    break;
+                }
             }
+            let next = whole[end..].chars().next();
+            is_whole &= !next.is_some_and(char::is_alphanumeric);
             let kept = trimmed(&url);
             let mut cut = url.len() - kept;
             url.truncate(kept);
+            let is_link = is_whole && url.len() <= ADDRESS_MAX && has_host(&url);
             let url: Arc<str> = url.into();
             for (line, from, to) in parts.into_iter().rev() {
                 let less = cut.min(to - from);
                 cut -= less;
-                if to - less > from && url.len() <= ADDRESS_MAX && has_host(&url) {
+                if is_link && to - less > from {
                     let text = plain(&lines[line]);
                     found.push(Found {
                         line,
@@ -73,6 +79,11 @@ pub fn find(lines: &[Line], columns: usize) -> Vec<Found> {
     }
     found.sort_by_key(|found| (found.line, found.from));
     found
+}
+
+/// Returns whether the last word of a line goes on in the next one.
+fn is_cut(line: &Line) -> bool {
+    line.last().is_some_and(|span| span.cut)
 }
 
 fn plain(line: &Line) -> String {
@@ -164,9 +175,18 @@ mod tests {
     use super::*;
     use crate::text::wrap::Span;
 
-    fn in_lines(lines: &[&str], columns: usize) -> Vec<(usize, usize, usize, String)> {
-        let lines: Vec<Line> = lines.iter().map(|l| vec![Span::plain(*l)]).collect();
-        let found = find(&lines, columns).into_iter();
+    /// `~` at the end of a line stands for a cut word.
+    fn in_lines(lines: &[&str]) -> Vec<(usize, usize, usize, String)> {
+        let line = |text: &&str| {
+            let mut span = Span::plain(text.trim_end_matches('~'));
+            span.cut = text.ends_with('~');
+            vec![span]
+        };
+        of(&lines.iter().map(line).collect::<Vec<Line>>())
+    }
+
+    fn of(lines: &[Line]) -> Vec<(usize, usize, usize, String)> {
+        let found = find(lines).into_iter();
         found
             .map(|f| (f.line, f.from, f.to, f.url.to_string()))
             .collect()
@@ -184,7 +204,7 @@ mod tests {
             ("<https://h>", "https://h"),
             ("**https://h/x**", "https://h/x"),
         ] {
-            let found = in_lines(&[text], 80);
+            let found = in_lines(&[text]);
             assert_eq!(found.len(), 1, "{text}");
             assert_eq!(found[0].3, url);
             assert_eq!(&text[found[0].1..found[0].2], url);
@@ -196,9 +216,9 @@ mod tests {
             "javascript:http",
             "https://.x",
         ] {
-            assert_eq!(in_lines(&[text], 80), [], "{text}");
+            assert_eq!(in_lines(&[text]), [], "{text}");
         }
-        let two = in_lines(&["日本 http://a, http://b"], 80);
+        let two = in_lines(&["日本 http://a, http://b"]);
         assert_eq!((two[0].1, two[0].2), (5, 13), "columns, not bytes");
         assert_eq!(two[1].3, "http://b");
     }
@@ -206,15 +226,64 @@ mod tests {
     #[test]
     fn a_wrapped_address_is_one_link_with_a_part_in_each_line() {
         let url = "https://example.org/long/path";
-        let found = in_lines(&["https://examp", "  le.org/long", "  /path. next"], 13);
+        let found = in_lines(&["https://examp~", "  le.org/long~", "  /path. next"]);
         let parts: Vec<_> = found.iter().map(|f| (f.0, f.1, f.2)).collect();
         assert_eq!(parts, [(0, 0, 13), (1, 2, 13), (2, 2, 7)]);
         assert!(found.iter().all(|f| f.3 == url), "{found:?}");
-        // A line that is not full ends the address.
-        assert_eq!(in_lines(&["http://a", "b"], 13)[0].3, "http://a");
+        // A line that was not cut ends the address.
+        assert_eq!(in_lines(&["http://a", "b"])[0].3, "http://a");
         // Other addresses after the wrapped one are found.
-        let found = in_lines(&["http://abcdef", "g http://h"], 13);
+        let found = in_lines(&["http://abcdef~", "g http://h"]);
         assert_eq!(found.last().map(|f| f.3.as_str()), Some("http://h"));
+        // A part alone would lead elsewhere.
+        for lines in [&["http://abcdef~", "> g"][..], &["http://abcdef~"]] {
+            assert_eq!(in_lines(lines), [], "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_takes_nothing_of_the_words_around_it() {
+        use crate::text::markdown;
+        use crate::text::style::Styles;
+        let url = "https://example.org/a";
+        for (text, known) in [
+            (format!("{url} next words\n"), url),
+            (format!("- {url}\n- another\n"), url),
+            (format!("1. {url}\n2. another\n"), url),
+            (format!("```\n{url}\nls\n```\n"), url),
+            (format!("{url}\n\nanother\n"), url),
+            (format!("> {url} and\n"), url),
+            (
+                format!("{url}/long/path/to/there next\n"),
+                "https://example.org/a/long/path/to/there",
+            ),
+        ] {
+            for columns in 8..60 {
+                for found in of(&markdown::lines(&text, columns, Styles::NONE)) {
+                    assert_eq!(found.3, known, "{columns}: {text}");
+                }
+            }
+            let wide = of(&markdown::lines(&text, 60, Styles::NONE));
+            assert_eq!(wide.len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_runs_into_a_foreign_letter_is_no_link() {
+        for text in [
+            "https://github.com\u{43f}\u{440}.evil.example/x",
+            "https://github.com.\u{43f}\u{440}.example",
+            "https://github.com/\u{7684}",
+            "https://1.1.1.1\u{661}",
+        ] {
+            assert_eq!(in_lines(&[text]), [], "{text}");
+            for at in text.char_indices().map(|(at, _)| at).skip(1) {
+                let first = format!("{}~", &text[..at]);
+                assert_eq!(in_lines(&[&first, &text[at..]]), [], "{text} cut at {at}");
+            }
+        }
+        let found = in_lines(&["https://github.com\u{3002}"]);
+        assert_eq!(found[0].3, "https://github.com");
     }
 
     #[test]

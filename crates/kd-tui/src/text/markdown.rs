@@ -466,7 +466,9 @@ fn hard_wrap(line: &[Span], columns: usize) -> Vec<Line> {
             let w = super::wrap::width(g);
             if used > 0 && used + w > columns {
                 if let Some(last) = pieces.last_mut() {
-                    last.push(Span::new(span.style, std::mem::take(&mut text)));
+                    let mut piece = Span::new(span.style, std::mem::take(&mut text));
+                    piece.cut = true;
+                    last.push(piece);
                 }
                 pieces.push(Line::new());
                 used = 0;

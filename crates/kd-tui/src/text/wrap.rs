@@ -12,6 +12,8 @@ pub struct Span {
     pub style: Style,
     /// Its text, without newlines or control characters.
     pub text: String,
+    /// Whether the text goes on at the beginning of the next line: the line was broken here, inside a word.
+    pub cut: bool,
 }
 
 /// One line on the screen.
@@ -26,7 +28,11 @@ impl Span {
         if !is_plain && text.chars().any(|c| c != '\t' && is_unsafe(c)) {
             text.retain(|c| c == '\t' || !is_unsafe(c));
         }
-        Self { style, text }
+        Self {
+            style,
+            text,
+            cut: false,
+        }
     }
 
     /// Creates a piece without style.
@@ -225,15 +231,16 @@ impl Wrapper {
                 self.push(style, &blank);
             }
         } else {
+            let cut = self.blanks.is_empty();
             self.blanks.clear();
             if self.used > 0 {
-                self.break_line();
+                self.break_line(cut);
             }
         }
         for (style, g) in word {
             let w = grapheme_width(g);
             if self.used > 0 && self.used + w > self.columns {
-                self.break_line();
+                self.break_line(true);
             }
             self.push(*style, g);
         }
@@ -248,14 +255,17 @@ impl Wrapper {
         }
     }
 
-    fn break_line(&mut self) {
+    fn break_line(&mut self, cut: bool) {
+        if let Some(last) = self.line.last_mut() {
+            last.cut = cut;
+        }
         self.lines.push(std::mem::take(&mut self.line));
         self.used = 0;
     }
 
     fn end(mut self) -> Vec<Line> {
         if !self.line.is_empty() || self.lines.is_empty() {
-            self.break_line();
+            self.break_line(false);
         }
         self.lines
     }
