@@ -1294,3 +1294,27 @@ fn a_reader_that_does_not_read_makes_nothing_deaf() {
         assert_eq!(status.code(), Some(130), "{args:?}");
     }
 }
+
+/// Choices in a pipe wait for each other, like every line that can only be used while nobody speaks.
+#[test]
+fn two_choices_in_a_pipe_are_both_written() {
+    for way in [&["--plain"][..], &["--jsonl"]] {
+        let says = |text: &str| json!({"runs": [[{"text": text}]]});
+        let home = Home::scripted(&[("ann", says("A.")), ("bob", says("B."))]);
+        let args = [&["chat", "--new"][..], way].concat();
+        let first = match way {
+            ["--jsonl"] => "{\"say\": \"Which?\"}",
+            _ => "Which?",
+        };
+        let input = format!("/auto 0\n{first}\n/pick ann\n/pick bob\n/pick ann\n");
+        let said = Said::fed(home.kd(&args), &input);
+        assert!(!said.out.contains("members are speaking"), "{}", said.out);
+        let messages = whole(&home.threads()[0]).into_values();
+        let chosen: Vec<String> = messages
+            .filter(|message| message.body.starts_with("I choose"))
+            .map(|message| message.body.to_string())
+            .collect();
+        assert_eq!(chosen.len(), 3, "{chosen:?}: {}", said.out);
+        assert!(chosen[1].contains("bob"), "{chosen:?}");
+    }
+}

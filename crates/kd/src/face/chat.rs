@@ -14,6 +14,7 @@ use crate::render::style::{Styles, speaker};
 use crate::render::wrap::width;
 use kd_app::Update;
 use kd_core::event::{FORMAT, Outcome};
+use kd_core::message::CHOSEN;
 use kd_core::names::KING;
 use kd_core::view::{State, View};
 use kd_core::{
@@ -340,6 +341,7 @@ impl ChatLines {
             }
             Event::SaveFailed { turn, why } => {
                 if turn.is_none() {
+                    self.wished = false;
                     self.sent.pop_front();
                     self.open = false;
                 }
@@ -466,6 +468,9 @@ impl ChatLines {
         let ours = message.is_king()
             && !found
             && self.sent.front().is_some_and(|sent| message.body == *sent);
+        if message.is_king() && message.extra.contains_key(CHOSEN) {
+            self.wished = false;
+        }
         if ours {
             self.sent.pop_front();
             self.open &= !self.sent.is_empty();

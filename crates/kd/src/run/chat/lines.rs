@@ -125,7 +125,11 @@ impl Room<'_> {
             Slash::Op(op) => {
                 let told_when_done = matches!(
                     op,
-                    Op::Mute { .. } | Op::Unmute { .. } | Op::Mode { .. } | Op::Auto { .. }
+                    Op::Mute { .. }
+                        | Op::Unmute { .. }
+                        | Op::Mode { .. }
+                        | Op::Auto { .. }
+                        | Op::Choose { .. }
                 );
                 match session.send(op) {
                     Ok(()) if told_when_done => face.wish(),
