@@ -79,7 +79,7 @@ impl AsidePlanner<'_> {
         let last = messages
             .iter()
             .rev()
-            .find(|m| m.is_king() && !m.is_choice());
+            .find(|m| m.is_king() && !m.is_choice(&messages));
         last.map(|m| m.body.to_string()).ok_or_else(|| {
             UserError::usage("there is no question yet: write one after the command")
         })

@@ -236,9 +236,18 @@ impl Message {
         self.extra.contains_key(PASS)
     }
 
-    /// Returns whether the user only chose an answer with it, and asked nothing.
-    pub fn is_choice(&self) -> bool {
-        self.is_king() && self.extra.contains_key(CHOSEN)
+    /// Returns whether the user only chose an answer with it, and asked nothing: the number is that of an earlier answer
+    /// among these messages. Whoever can write files can write any number.
+    pub fn is_choice<'m>(&self, messages: impl IntoIterator<Item = &'m Self>) -> bool {
+        let chosen = self.extra.get(CHOSEN).filter(|_| self.is_king());
+        let Some(chosen) = chosen.and_then(|seq| seq.parse::<u32>().ok()) else {
+            return false;
+        };
+        let is_answer = |m: &Self| !m.is_king() && m.is_sound() && !m.is_pass();
+        chosen < self.seq
+            && messages
+                .into_iter()
+                .any(|m| m.seq == chosen && is_answer(m))
     }
 
     /// Returns whether the answer was cut: by the token limit, or where the model repeated its prompt.
@@ -366,6 +375,28 @@ mod tests {
             extra: replaces.into_iter().collect(),
             body: "x".into(),
         }
+    }
+
+    #[test]
+    fn only_a_number_of_an_earlier_answer_is_a_choice() {
+        let mut thread = vec![
+            message(1, "king", Status::Complete, None),
+            message(2, "ann", Status::Complete, None),
+            message(3, "bob", Status::Error, None),
+            message(4, "cyd", Status::Complete, None),
+            message(5, "king", Status::Complete, None),
+            message(6, "ann", Status::Complete, None),
+        ];
+        thread[3].extra.insert(PASS.into(), "yes".into());
+        let huge = "1".to_owned() + &"0".repeat(30);
+        for chosen in [
+            "2", "1", "3", "4", "5", "6", "7", "0", "-2", "", "two", &huge,
+        ] {
+            thread[4].extra.insert(CHOSEN.into(), chosen.into());
+            assert_eq!(thread[4].is_choice(&thread), chosen == "2", "{chosen}");
+        }
+        thread[5].extra.insert(CHOSEN.into(), "2".into());
+        assert!(!thread[5].is_choice(&thread), "a member chooses nothing");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(super) fn failed_before(history: &[Message], seat: &SeatName, purpose: Purpo
     let round = history
         .iter()
         .rev()
-        .take_while(|m| !m.is_king() || m.is_choice());
+        .take_while(|m| !m.is_king() || m.is_choice(history));
     let last = round
         .filter(|m| m.from == seat.as_str())
         .find(|m| m.extra.contains_key(PURPOSE) == (purpose == Purpose::Conclude))?;

@@ -98,7 +98,7 @@ impl App {
         let round = self
             .log
             .newest_first()
-            .take_while(|m| !m.is_king() || m.is_choice());
+            .take_while(|m| !m.is_king() || m.is_choice(self.log.newest_first()));
         let mut answers: Vec<&Message> = Vec::new();
         for message in round.filter(|m| !m.is_king() && m.is_sound() && !m.is_pass()) {
             if answers.iter().all(|a| a.from != message.from) {
