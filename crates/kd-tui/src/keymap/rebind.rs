@@ -64,59 +64,69 @@ impl Keymap {
                 }
             }
         }
-        wanted.retain(|(action, _)| !clashes.contains(action));
-        let mut map = Self::default();
-        for (action, _) in &wanted {
-            map.keys.retain(|(_, of)| of != action);
+        wanted.retain(|(action, keys)| {
+            let bare = keys.is_empty() && NEEDED.contains(action);
+            if bare {
+                wrong.push(format!("chat.keys.{}: it needs a key", name(*action)));
+            }
+            !bare && !clashes.contains(action)
+        });
+        // Changes depend on each other, so the finished map is checked. Without changes nothing is missing.
+        let mut map = Self::changed(&wanted);
+        while let Some((at, key, of)) = map.missing(&wanted) {
+            let (taker, _) = wanted.remove(at);
+            wrong.push(format!(
+                "chat.keys.{}: {key} is the only key of {of}: give {of} another one with chat.keys.{of}",
+                name(taker),
+                of = name(of)
+            ));
+            map = Self::changed(&wanted);
         }
-        for (action, keys) in wanted {
-            map.change(action, keys, &mut wrong);
+        for row in KEYS {
+            let taker = || {
+                wanted.iter().rev().find_map(|(taker, keys)| {
+                    let key = row.keys.iter().rev().find(|key| keys.contains(key))?;
+                    Some((*taker, *key))
+                })
+            };
+            if !map.is_changed(row.action)
+                && map.of(row.action).next().is_none()
+                && let Some((taker, key)) = taker()
+            {
+                wrong.push(format!(
+                    "chat.keys.{}: {key} was {of}, which has no key now: chat.keys.{of} gives it one",
+                    name(taker),
+                    of = row.name
+                ));
+            }
         }
         (map, wrong)
     }
 
-    /// Gives an action its keys. Takes them from the action that has them, and says so.
-    fn change(&mut self, action: Action, keys: Vec<Key>, wrong: &mut Vec<String>) {
-        let lost = |key: &Key| {
-            let of = self.action(*key)?;
-            Some((*key, of))
-        };
-        let lost: Vec<(Key, Action)> = keys.iter().filter_map(lost).collect();
-        let left = |of: Action| {
-            let gone = |key: &Key| lost.iter().any(|(k, _)| k == key);
-            self.of(of).any(|key| !gone(&key))
-        };
-        let bare = lost
+    /// Returns the table with changes, of which no two want the same key.
+    fn changed(wanted: &[(Action, Vec<Key>)]) -> Self {
+        let is_free = |key: &Key| wanted.iter().all(|(_, keys)| !keys.contains(key));
+        let is_kept = |action: &Action| wanted.iter().all(|(changed, _)| changed != action);
+        let kept = table().filter(|(key, action)| is_free(key) && is_kept(action));
+        let new = wanted
             .iter()
-            .find(|(_, of)| NEEDED.contains(of) && !left(*of));
-        let needs = keys.is_empty() && NEEDED.contains(&action);
-        if let Some((key, of)) = bare {
-            wrong.push(format!(
-                "chat.keys.{}: {key} is the only key of {of}: give {of} another one with chat.keys.{of}",
-                name(action),
-                of = name(*of)
-            ));
-        } else if needs {
-            wrong.push(format!("chat.keys.{}: it needs a key", name(action)));
+            .flat_map(|(action, keys)| keys.iter().map(|key| (*key, *action)));
+        Self {
+            keys: kept.chain(new).collect(),
+            changed: wanted.iter().map(|(action, _)| *action).collect(),
         }
-        if bare.is_some() || needs {
-            let own = table().filter(|(key, of)| *of == action && self.action(*key).is_none());
-            let own: Vec<_> = own.collect();
-            self.keys.extend(own);
-            return;
-        }
-        for (key, of) in lost {
-            self.keys.retain(|(k, _)| *k != key);
-            if self.of(of).next().is_none() {
-                wrong.push(format!(
-                    "chat.keys.{}: {key} was {of}, which has no key now: chat.keys.{of} gives it one",
-                    name(action),
-                    of = name(of)
-                ));
-            }
-        }
-        self.keys.extend(keys.into_iter().map(|key| (key, action)));
-        self.changed.push(action);
+    }
+
+    /// Returns an action that needs a key and has none, and which of the changes took which key of it.
+    fn missing(&self, wanted: &[(Action, Vec<Key>)]) -> Option<(usize, Key, Action)> {
+        let bare = |action: &&Action| self.of(**action).next().is_none();
+        NEEDED.iter().filter(bare).find_map(|of| {
+            let took = |(key, action): (Key, Action)| {
+                let at = wanted.iter().position(|(_, keys)| keys.contains(&key))?;
+                (action == *of).then_some((at, key, *of))
+            };
+            table().find_map(took)
+        })
     }
 
     /// Returns the action of a key while typing.
@@ -334,6 +344,49 @@ mod tests {
                 assert_eq!(map.action(key), Some(action), "{changes:?}: {key}");
             }
         }
+    }
+
+    #[test]
+    fn nobody_is_left_without_a_way_to_send_or_out() {
+        let rows = || KEYS.iter().map(|row| row.name);
+        let values = ["", "enter", "esc", "ctrl+c", "f9"];
+        let check = |changes: &[(&str, &str)]| {
+            let (map, wrong) = bound(changes);
+            for action in NEEDED {
+                assert!(map.of(*action).next().is_some(), "{changes:?}: {wrong:?}");
+            }
+            for (name, _) in changes {
+                let row = KEYS.iter().find(|row| row.name == *name).unwrap();
+                let told = wrong.iter().any(|line| line.contains(name));
+                assert!(told || map.is_changed(row.action), "{changes:?}: {wrong:?}");
+            }
+        };
+        let turns = [("enter", "esc"), ("esc", "ctrl+c"), ("ctrl+c", "enter")];
+        for (at, one) in rows().enumerate() {
+            for other in rows().skip(at + 1) {
+                for (first, second) in turns {
+                    check(&[(one, first), (other, second)]);
+                }
+            }
+            for of in NEEDED.iter().map(|of| name(*of)).filter(|of| *of != one) {
+                for (first, second) in values.iter().flat_map(|a| values.map(|b| (*a, b))) {
+                    check(&[(one, first), (of, second)]);
+                }
+            }
+        }
+        check(&[
+            ("complete", "ctrl+c"),
+            ("interrupt", ""),
+            ("editor", "escape"),
+            ("escape", ""),
+        ]);
+        check(&[
+            ("send", "esc"),
+            ("escape", "ctrl+c"),
+            ("interrupt", "enter"),
+        ]);
+        let (map, wrong) = bound(&[("complete", "enter"), ("send", "escape")]);
+        assert_eq!((map, wrong.len()), (Keymap::default(), 2));
     }
 
     #[test]
