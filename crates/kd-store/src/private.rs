@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 /// Opens a file; `None` if it does not exist. Does not block on a pipe.
@@ -135,9 +135,21 @@ pub(crate) fn remove_lines(
 /// # Errors
 /// Those of [`open`]; also if the folder is not the user's own, or the folder or the file cannot be written.
 pub fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    appending(path)?
-        .write_all(bytes)
-        .map_err(Error::io("write", path))
+    let mut file = appending(path)?;
+    let mut line = Vec::with_capacity(bytes.len() + 1);
+    let mut last = [b'\n'];
+    let end = file
+        .seek(SeekFrom::End(0))
+        .map_err(Error::io("read", path))?;
+    if end > 0 {
+        file.read_exact_at(&mut last, end - 1)
+            .map_err(Error::io("read", path))?;
+    }
+    if last != [b'\n'] {
+        line.push(b'\n');
+    }
+    line.extend_from_slice(bytes);
+    file.write_all(&line).map_err(Error::io("write", path))
 }
 
 /// Opens a file for reading and appending, creating it and its folder if they are missing.

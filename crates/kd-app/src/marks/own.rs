@@ -39,18 +39,12 @@ fn digest(mark: &Mark) -> String {
     digits.collect()
 }
 
-/// Notes a verdict that fell. If answers are from a record, only if this user began it.
+/// Notes a verdict that fell, unless answers are from a record: anybody can have written them.
 pub(crate) fn note(layout: &Layout, concluded: &Concluded<'_>) {
     let Some(mark) = unmarked(concluded.report, "") else {
         return;
     };
-    let is_own = match concluded.answers {
-        Answers::Asked => true,
-        Answers::Recorded => Thread::open_folder(concluded.thread).is_ok_and(|thread| {
-            log::is_begun_here(&thread) && !layout.seated(thread.id()).is_empty()
-        }),
-    };
-    if is_own {
+    if concluded.answers == Answers::Asked {
         // A verdict without a note cannot be marked, and `kd mark` says so.
         let _ = layout.note_verdict(&ThreadId(mark.thread.clone()), &digest(&mark));
     }

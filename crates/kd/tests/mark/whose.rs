@@ -99,25 +99,33 @@ fn verdicts_in_threads_that_the_user_commits_are_marked_and_those_of_a_clone_are
 }
 
 #[test]
-fn a_continued_verdict_is_marked_if_its_record_was_begun_here() {
+fn a_verdict_whose_answers_come_from_a_record_is_nobodys() {
     let home = home();
     ok(&asked(&home, &["-q"]));
-    let log = home.threads()[0].join(".kd-events.jsonl");
-    // The rest of the deliberation falls again, without the note of the first time.
-    let continued = || {
-        cut(&home);
-        let projects = home.path().join(".local/state/kd/projects");
-        for project in fs::read_dir(projects).expect("read") {
-            let notes = project.expect("a folder").path().join("verdicts.jsonl");
-            fs::remove_file(notes).expect("the note of a verdict");
-        }
-        ok(&home.run(&["deliberate", "--resume", "-q"]));
-        home.run(&["mark", "right"])
-    };
-    assert!(ok(&continued()).contains("is right; you have 1 mark"));
-    git(&home, &["init", "-q"]);
-    git(&home, &["add", "-f", &log.to_string_lossy()]);
-    refused(&continued(), "is tracked by git");
+    // Without the note of the first time, having opened the thread proves nothing.
+    cut(&home);
+    let projects = home.path().join(".local/state/kd/projects");
+    for project in fs::read_dir(projects).expect("read") {
+        let notes = project.expect("a folder").path().join("verdicts.jsonl");
+        fs::remove_file(notes).expect("the note of a verdict");
+    }
+    ok(&home.run(&["deliberate", "--resume", "-q"]));
+    refused(&home.run(&["mark", "right"]), "fall here");
+}
+
+#[test]
+fn a_torn_note_costs_no_other() {
+    let home = home();
+    ok(&asked(&home, &["-q"]));
+    let projects = home.path().join(".local/state/kd/projects");
+    for project in fs::read_dir(projects).expect("read") {
+        let notes = project.expect("a folder").path().join("verdicts.jsonl");
+        let mut text = fs::read_to_string(&notes).expect("notes");
+        text.push_str("{\"thread\":\"coun");
+        fs::write(&notes, text).expect("written");
+    }
+    ok(&asked(&home, &["-q"]));
+    assert!(ok(&home.run(&["mark", "right"])).contains("is right"));
 }
 
 #[test]
