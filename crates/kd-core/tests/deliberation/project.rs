@@ -17,6 +17,7 @@ const FREE: &[(&str, &str)] = &[
     ("agents.<name>.min_p", "how one answer is sampled"),
     ("agents.<name>.seed", "how one answer is sampled"),
     ("chat.theme", "colors"),
+    ("chat.frame", "lines around messages"),
     ("chat.notify", "a bell"),
     ("forum.scheduler", "the order within a cycle"),
 ];
