@@ -424,7 +424,6 @@ const MAY: &[(&str, &str)] = &[
     ),
     ("kd-store/src/private.rs", "the user's own state folder"),
     ("kd-store/src/queue.rs", "the user's own state folder"),
-    ("kd-store/src/typed.rs", "the user's own state folder"),
     (
         "kd-store/src/run_record.rs",
         "the user's own runtime folder",
