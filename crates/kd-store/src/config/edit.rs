@@ -138,13 +138,6 @@ pub fn write(
         }
     }
     for written in &mut written {
-        let is_project = matches!(written.layer, Layer::Project | Layer::Local);
-        if is_project && is_refused(&written.path) {
-            written.notices.push(format!(
-                "{} has no effect in a project: only your own settings file sets it",
-                written.path
-            ));
-        }
         let said = origins.of(&written.path);
         if said.layer > written.layer {
             written.notices.push(format!(
@@ -213,12 +206,18 @@ fn one(paths: &ConfigPaths, layer: Layer, change: Change) -> Result<Written, Con
     }
 }
 
-/// Explains why a setting that was written has no effect.
+/// Explains why a setting that was written to a project's file has no effect.
 fn why_held(
     now: &Project,
     written: &Written,
     allowed: &Result<bool, crate::Error>,
 ) -> Option<String> {
+    if is_refused(&written.path) {
+        return Some(format!(
+            "{} has no effect in a project: only your own settings file sets it",
+            written.path
+        ));
+    }
     let mut held = now.held.iter();
     let held = held.find(|setting| {
         setting.path.is_within(&written.path) && setting.origin.layer == written.layer
