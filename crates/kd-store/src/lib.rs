@@ -34,6 +34,7 @@ mod members;
 pub mod memory;
 pub mod meta;
 pub mod name;
+mod notes;
 pub mod owner;
 pub mod passing;
 pub mod prices;

@@ -130,26 +130,24 @@ pub(crate) fn remove_lines(
     Ok(gone)
 }
 
-/// Appends to a file, creating it and its folder if they are missing.
+/// Appends lines to a file, creating it and its folder if they are missing. They start on a line of their own if the last
+/// one was not written to its end.
 ///
 /// # Errors
 /// Those of [`open`]; also if the folder is not the user's own, or the folder or the file cannot be written.
-pub fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub fn append(path: &Path, lines: &[u8]) -> Result<(), Error> {
     let mut file = appending(path)?;
-    let mut line = Vec::with_capacity(bytes.len() + 1);
-    let mut last = [b'\n'];
     let end = file
         .seek(SeekFrom::End(0))
         .map_err(Error::io("read", path))?;
+    let mut last = [b'\n'];
     if end > 0 {
         file.read_exact_at(&mut last, end - 1)
             .map_err(Error::io("read", path))?;
     }
-    if last != [b'\n'] {
-        line.push(b'\n');
-    }
-    line.extend_from_slice(bytes);
-    file.write_all(&line).map_err(Error::io("write", path))
+    let ended: &[u8] = if last == *b"\n" { b"" } else { b"\n" };
+    file.write_all(&[ended, lines].concat())
+        .map_err(Error::io("write", path))
 }
 
 /// Opens a file for reading and appending, creating it and its folder if they are missing.

@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::private;
+use crate::notes::Notes;
 use kd_core::ids::{SeatName, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -22,13 +22,10 @@ struct Note {
 impl Layout {
     /// Returns the members that the user chose for a thread; empty if unknown.
     pub fn seated(&self, thread: &ThreadId) -> BTreeSet<String> {
-        let bytes = self
-            .seated_file()
-            .map(|file| private::read_end(&file, BYTES_MAX));
-        let bytes = bytes.and_then(Result::ok).unwrap_or_default();
-        bytes
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| serde_json::from_slice::<Note>(line).ok())
+        let notes = self.seated_notes().map(|notes| notes.read::<Note>());
+        notes
+            .into_iter()
+            .flatten()
             .filter(|note| note.thread == thread.0)
             .flat_map(|note| note.members)
             .collect()
@@ -39,19 +36,13 @@ impl Layout {
     /// # Errors
     /// The note cannot be written.
     pub fn note_seated(&self, thread: &ThreadId, members: &[SeatName]) -> Result<(), Error> {
-        let Some(file) = self.seated_file() else {
+        let Some(notes) = self.seated_notes() else {
             return Ok(());
         };
-        let note = Note {
+        notes.add([Note {
             thread: thread.0.clone(),
             members: members.iter().map(ToString::to_string).collect(),
-        };
-        let mut line = serde_json::to_vec(&note).map_err(|source| Error::Json {
-            path: file.clone(),
-            source,
-        })?;
-        line.push(b'\n');
-        private::append(&file, &line)
+        }])
     }
 
     /// Forgets a thread's members. Returns the file and how many notes were removed; changes nothing in a dry run.
@@ -60,17 +51,17 @@ impl Layout {
         thread: &ThreadId,
         dry: bool,
     ) -> Result<Option<(PathBuf, usize)>, Error> {
-        let Some(file) = self.seated_file() else {
+        let Some(notes) = self.seated_notes() else {
             return Ok(None);
         };
-        let is_of_thread = |line: &[u8]| {
-            serde_json::from_slice::<Note>(line).is_ok_and(|note| note.thread == thread.0)
-        };
-        let gone = private::remove_lines(&file, BYTES_MAX, is_of_thread, dry)?;
-        Ok(Some((file, gone)))
+        let gone = notes.remove(|note: &Note| note.thread == thread.0, dry)?;
+        Ok(Some((notes.path, gone)))
     }
 
-    fn seated_file(&self) -> Option<PathBuf> {
-        Some(self.state.as_ref()?.join("threads.jsonl"))
+    fn seated_notes(&self) -> Option<Notes> {
+        Some(Notes {
+            path: self.state.as_ref()?.join("threads.jsonl"),
+            bytes_max: BYTES_MAX,
+        })
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::private;
+use crate::notes::Notes;
 use kd_core::ids::ThreadId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,14 +34,10 @@ impl Verdicts {
 impl Layout {
     /// Returns the verdicts that this user's `kd` saw fall; none if that is unknown.
     pub fn verdicts(&self) -> Verdicts {
-        let file = self.verdicts_file();
-        let bytes = file.map(|file| private::read_end(&file, BYTES_MAX));
-        let bytes = bytes.and_then(Result::ok).unwrap_or_default();
         let mut found = Verdicts::default();
-        for line in bytes.split(|byte| *byte == b'\n') {
-            if let Ok(note) = serde_json::from_slice::<Note>(line) {
-                found.0.entry(note.thread).or_default().insert(note.verdict);
-            }
+        let notes = self.verdict_notes().map(|notes| notes.read::<Note>());
+        for note in notes.into_iter().flatten() {
+            found.0.entry(note.thread).or_default().insert(note.verdict);
         }
         found
     }
@@ -69,23 +65,13 @@ impl Layout {
         thread: &ThreadId,
         digests: impl IntoIterator<Item = String>,
     ) -> Result<(), Error> {
-        let Some(file) = self.verdicts_file() else {
+        let Some(notes) = self.verdict_notes() else {
             return Ok(());
         };
-        let mut lines = Vec::new();
-        for verdict in digests {
-            let thread = thread.0.clone();
-            let note = Note { thread, verdict };
-            serde_json::to_writer(&mut lines, &note).map_err(|source| Error::Json {
-                path: file.clone(),
-                source,
-            })?;
-            lines.push(b'\n');
-        }
-        match lines.is_empty() {
-            true => Ok(()),
-            false => private::append(&file, &lines),
-        }
+        notes.add(digests.into_iter().map(|verdict| Note {
+            thread: thread.0.clone(),
+            verdict,
+        }))
     }
 
     /// Forgets the verdicts of a thread. Returns the file and how many notes were removed; changes nothing in a dry run.
@@ -94,17 +80,17 @@ impl Layout {
         thread: &ThreadId,
         dry: bool,
     ) -> Result<Option<(PathBuf, usize)>, Error> {
-        let Some(file) = self.verdicts_file() else {
+        let Some(notes) = self.verdict_notes() else {
             return Ok(None);
         };
-        let is_of_thread = |line: &[u8]| {
-            serde_json::from_slice::<Note>(line).is_ok_and(|note| note.thread == thread.0)
-        };
-        let gone = private::remove_lines(&file, BYTES_MAX, is_of_thread, dry)?;
-        Ok(Some((file, gone)))
+        let gone = notes.remove(|note: &Note| note.thread == thread.0, dry)?;
+        Ok(Some((notes.path, gone)))
     }
 
-    fn verdicts_file(&self) -> Option<PathBuf> {
-        Some(self.state.as_ref()?.join("verdicts.jsonl"))
+    fn verdict_notes(&self) -> Option<Notes> {
+        Some(Notes {
+            path: self.state.as_ref()?.join("verdicts.jsonl"),
+            bytes_max: BYTES_MAX,
+        })
     }
 }
