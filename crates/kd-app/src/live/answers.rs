@@ -377,7 +377,8 @@ impl PassedOver {
 pub fn marked(kingdom: &Kingdom) -> Result<(Vec<Known>, PassedOver), UserError> {
     let layout = kingdom.env().layout()?;
     let mut texts = BTreeSet::new();
-    let (found, passed_over) = all_marked(kingdom, (&layout, &all_places(&layout)?))?;
+    let at = (&layout, &all_places(&layout)?, &layout.verdicts());
+    let (found, passed_over) = all_marked(kingdom, at)?;
     let mut found: Vec<Known> = found.into_iter().map(|marked| marked.known).collect();
     found.retain(|known| texts.insert(known.text.clone()));
     Ok((found, passed_over))
@@ -386,11 +387,10 @@ pub fn marked(kingdom: &Kingdom) -> Result<(Vec<Known>, PassedOver), UserError> 
 /// Returns the same with equal questions; `places`: [`all_places`].
 pub(crate) fn all_marked(
     kingdom: &Kingdom,
-    (layout, places): (&Layout, &BTreeMap<String, Place>),
+    (layout, places, fell): (&Layout, &BTreeMap<String, Place>, &Verdicts),
 ) -> Result<(Vec<MarkedQuestion>, PassedOver), UserError> {
     let env = kingdom.env();
     let project = project_key(layout.root());
-    let fell = layout.verdicts();
     let mut found = Vec::new();
     let all = kd_sql::marks::read_readable(&env.user_dirs())?;
     let mut passed_over = PassedOver {
@@ -416,7 +416,7 @@ pub(crate) fn all_marked(
         if thread.meta().is_private() {
             continue;
         }
-        let Ok(Some((newest, report))) = verdict(layout, &thread, &fell) else {
+        let Ok(Some((newest, report))) = verdict(layout, &thread, fell) else {
             continue;
         };
         let Some(plan) = report.plan.filter(|_| newest.message == mark.message) else {

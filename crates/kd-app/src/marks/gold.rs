@@ -67,8 +67,11 @@ pub fn by_gold(batch: Option<&str>, gold: &[Gold], env: &Env) -> Result<ByGold, 
     let mut marks: Vec<Mark> = Vec::new();
     let mut lines: BTreeMap<(String, u32), usize> = BTreeMap::new();
     for row in gold {
-        let skip = match lookup.mark(row) {
-            Ok(mark) if mark.fault().is_some() => mark.fault().unwrap_or_default().to_owned(),
+        let mark = lookup.mark(row).and_then(|mark| match mark.fault() {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(mark),
+        });
+        let skip = match mark {
             Ok(mark) => match lines.insert((mark.thread.clone(), mark.message), row.line) {
                 // Equal questions of a batch share one answer.
                 Some(first) => format!("line {first} marked the same verdict"),

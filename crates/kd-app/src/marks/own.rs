@@ -41,10 +41,10 @@ fn digest(mark: &Mark) -> String {
 
 /// Notes a verdict that fell, unless answers are from a record: anybody can have written them.
 pub(crate) fn note(layout: &Layout, concluded: &Concluded<'_>) {
-    let Some(mark) = unmarked(concluded.report, "") else {
+    if concluded.answers == Answers::Recorded {
         return;
-    };
-    if concluded.answers == Answers::Asked {
+    }
+    if let Some(mark) = unmarked(concluded.report, "") {
         // A verdict without a note cannot be marked, and `kd mark` says so.
         let _ = layout.note_verdict(&ThreadId(mark.thread.clone()), &digest(&mark));
     }

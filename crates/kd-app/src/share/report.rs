@@ -163,8 +163,9 @@ impl Kingdom {
             }
             found.is_some() && !is_private
         });
-        let (mut marked, passed_over) = all_marked(self, (&layout, &threads))?;
         let fell = layout.verdicts();
+        let at = (&layout, &threads, &fell);
+        let (mut marked, passed_over) = all_marked(self, at)?;
         marked.retain(|question| ids.contains(question.known.id.as_str()));
         let unmarked = (ids.len() - marked.len()) as u64;
         let mut councils: Vec<(Council, Vec<(usize, MarkedQuestion)>)> = Vec::new();
@@ -179,7 +180,7 @@ impl Kingdom {
             .into_iter()
             .map(|(council, questions)| {
                 let mut found = SharedCouncil::new(council);
-                found.add(questions, &rows, (&layout, &threads, &fell));
+                found.add(questions, &rows, at);
                 found
             })
             .collect();
