@@ -9,12 +9,26 @@ const WORK_MAX: usize = 16 << 20;
 pub struct Comparison {
     /// The names and texts.
     pub sides: [(String, String); 2],
+    /// For each word of each text whether it differs.
+    pub differs: [Vec<bool>; 2],
     /// The first visible line.
     pub from: usize,
 }
 
+impl Comparison {
+    /// Compares two texts, each after its name.
+    pub fn new(sides: [(String, String); 2]) -> Self {
+        let (one, other) = differing(&sides[0].1, &sides[1].1);
+        Self {
+            sides,
+            differs: [one, other],
+            from: 0,
+        }
+    }
+}
+
 /// Returns for each word of both texts whether it differs.
-pub fn differing(one: &str, other: &str) -> (Vec<bool>, Vec<bool>) {
+fn differing(one: &str, other: &str) -> (Vec<bool>, Vec<bool>) {
     let (a, b): (Vec<&str>, Vec<&str>) = (words(one), words(other));
     let first = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
     let (rest_a, rest_b) = (&a[first..], &b[first..]);

@@ -70,12 +70,12 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
         }
         Screen::Chat | Screen::Picker(_) | Screen::Help(_) | Screen::Keys(_) => {}
     }
-    let list = match app.screen {
-        Screen::Help(_) => help::lines(area.width.into(), &look.keys),
-        _ => help::keys(area.width.into(), &look.keys),
+    let lines = match app.screen {
+        Screen::Keys(_) => help::keys,
+        _ => help::lines,
     };
     if let Screen::Help(from) | Screen::Keys(from) = &mut app.screen {
-        let lines = list;
+        let lines = lines(area.width.into(), &look.keys);
         let rows = usize::from(area.height - top - 1);
         *from = (*from).min(lines.len().saturating_sub(rows));
         for (y, line) in lines.iter().skip(*from).take(rows).enumerate() {

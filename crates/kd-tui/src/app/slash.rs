@@ -128,7 +128,7 @@ impl App {
         };
         match sides.map(|sides| sides.map(|m| (m.from.clone(), clean::text(&m.body).into_owned())))
         {
-            Ok(sides) => self.screen = Screen::Compare(Comparison { sides, from: 0 }),
+            Ok(sides) => self.screen = Screen::Compare(Comparison::new(sides)),
             Err(why) => self.tell(why),
         }
     }

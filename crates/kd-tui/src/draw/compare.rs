@@ -1,7 +1,7 @@
 //! Draws two answers beside each other, with the words that differ marked, and the parts of answers to tick.
 
 use super::pen::Pen;
-use crate::compare::{Comparison, differing};
+use crate::compare::Comparison;
 use crate::merge::Merge;
 use crate::panels::Look;
 use crate::text::clean;
@@ -19,9 +19,8 @@ pub(super) fn comparison(shown: &mut Comparison, look: &Look, pen: &mut Pen<'_>,
         true => (area.width - 3) / 2,
         false => area.width,
     };
-    let (differs, other) = differing(&shown.sides[0].1, &shown.sides[1].1);
-    let lines = |at: usize, differs: &[bool]| {
-        let (name, text) = &shown.sides[at];
+    let lines = |at: usize| {
+        let ((name, text), differs) = (&shown.sides[at], &shown.differs[at]);
         let (mark, style) = look.speaker(name);
         let count = differs.iter().filter(|d| **d).count();
         let facts = format!(" {count} of {} words differ", differs.len());
@@ -35,7 +34,7 @@ pub(super) fn comparison(shown: &mut Comparison, look: &Look, pen: &mut Pen<'_>,
         lines.extend(marked(text, differs, columns.into()));
         lines
     };
-    let (left, right) = (lines(0, &differs), lines(1, &other));
+    let (left, right) = (lines(0), lines(1));
     let rows = usize::from(area.height - top - 1);
     let all = match beside {
         true => left.len().max(right.len()),
