@@ -1,4 +1,4 @@
-//! Independent pieces of evidence for an option: where it stands, what is said of it, what is said of the others.
+//! Independent pieces of evidence for an option: its place in the reply, and what the reply says about it and the others.
 
 use super::clauses::Role;
 use super::gate_mentions::tells_of_others;
@@ -24,7 +24,7 @@ pub(super) struct Evidence {
     pub(super) against: bool,
     /// It alone is in bold or ticked.
     pub(super) marked: bool,
-    /// It has sentences of its own, and the other ones, all named, share theirs: `Only tea is hot. Milk and juice are cold.`
+    /// It has its own sentences, and the other ones, all named, share theirs: `Only tea is hot. Milk and juice are cold.`
     pub(super) apart: bool,
     /// Nothing is said against it, in quotes or under a condition, and no other option is praised.
     pub(super) unopposed: bool,
@@ -112,7 +112,7 @@ const ASKS: &[&str] = &[
     "哪种",
 ];
 
-/// Returns whether an option has sentences of its own while the other ones share theirs.
+/// Returns whether an option has its own sentences while the other ones share theirs.
 fn is_apart(item: usize, weighed: &[Weighed], sentences: &[Spoken], options: &Options) -> bool {
     let items =
         |said: &Spoken| -> BTreeSet<usize> { said.mentions.iter().map(|m| m.item).collect() };
@@ -176,7 +176,7 @@ fn is_faulted(item: usize, weighed: &[Weighed], sentences: &[Spoken]) -> bool {
     weighed.iter().any(against) || sentences.iter().any(faulted)
 }
 
-/// Returns the only option that stands alone in bold, or on a line with a tick.
+/// Returns the only option that is alone in bold, or on a line with a tick.
 fn marked(text: &str, options: &Options) -> Option<usize> {
     let bold = text.split("**").skip(1).step_by(2);
     let mut items: Vec<usize> = bold

@@ -25,7 +25,7 @@ const SENT_MAX: usize = 200;
 #[derive(Debug, Default)]
 pub struct WindowDraft {
     path: Option<PathBuf>,
-    /// Places that were passed over because they cannot be read, one line each, until they are told.
+    /// Places that were passed over because they cannot be read, one line each, until the user has seen them.
     unread: Vec<String>,
     /// Locked as long as the window is open.
     _lock: Option<File>,

@@ -257,7 +257,7 @@ impl App {
         }
     }
 
-    /// Sets what is wrong with the settings of the screen, which is told once a thread is open.
+    /// Sets what is wrong with the settings of the screen; the user sees it once a thread is open.
     pub fn report(&mut self, wrong: Vec<String>) {
         self.wrong = wrong;
     }
