@@ -1179,8 +1179,10 @@ fn shell_with_tools(stage: &Stage, words: &str, server: &str) -> Spec {
 const OPEN: &str = r#"mkfifo "$TMPDIR/up" "$TMPDIR/down"; $BRIDGE <"$TMPDIR/up" >"$TMPDIR/down" & exec 3>"$TMPDIR/up" 4<"$TMPDIR/down"; "#;
 /// Answers each line, and records the end of input.
 const ECHO: &str = r#"while read -r line; do echo "$line" >> "$AT/heard"; echo "heard $line"; done; echo end >> "$AT/heard""#;
-/// Ignores both end of file and signals.
-const STUBBORN: &str = r#"trap "" TERM INT HUP PIPE; echo $$ > "$AT/number"; echo ready; while :; do sleep 1000; done"#;
+/// Ignores the end of its input and, after [`DEAF`], signals.
+const STUBBORN: &str = "while :; do sleep 1000; done";
+/// Lets the rest of a script ignore signals.
+const DEAF: &str = r#"trap "" TERM INT HUP PIPE; "#;
 
 /// Returns the agent's output up to `up`.
 async fn says(running: &mut Running) -> String {
@@ -1332,11 +1334,11 @@ async fn a_server_of_tools_ends_with_its_agent_however_that_ends() {
         ("is killed", "kill -9 $$", false),
         ("loses its keeper", "sleep 1000", true),
     ];
-    for server in [ECHO, STUBBORN] {
+    for (before, server) in [("", ECHO), (DEAF, STUBBORN)] {
         for (how, end, is_keeper_killed) in ends {
             let stage = Stage::new();
-            // This test's server first records its process id.
-            let server = format!("echo $$ > \"$AT/number\"; echo ready; {server}");
+            // Once the agent is told `ready`, the process id is written and nothing writes it again.
+            let server = format!("{before}echo $$ > \"$AT/number\"; echo ready; {server}");
             let words = ready.clone() + end;
             let mut running = Running::start(shell_with_tools(&stage, &words, &server)).unwrap();
             assert_eq!(says(&mut running).await, "up\n");
