@@ -86,6 +86,8 @@ struct Node {
     turns: BTreeSet<u64>,
     /// A turn that has sent nothing yet: it is entitled to a share of the remaining budget.
     waits: bool,
+    /// The number of turns that wait in this account, itself included.
+    waiting: u64,
     /// The turn is over and sends nothing more.
     closed: bool,
     /// The thread whose requests it pays.
@@ -110,7 +112,9 @@ struct Open {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        lock(&self.books).nodes.remove(&self.id);
+        let mut books = lock(&self.books);
+        books.stop_waiting(self.id);
+        books.nodes.remove(&self.id);
     }
 }
 
@@ -223,6 +227,9 @@ impl Spending {
                 ..Node::default()
             },
         );
+        if turn.is_some() {
+            open.each_of(id, |node| node.waiting += 1);
+        }
         drop(open);
         let payer = around.as_ref().and_then(|around| around.1.clone());
         let handle = Handle {
@@ -368,15 +375,22 @@ impl Spending {
     /// Ends a turn: charges requests with unknown usage in full. Returns the turn's usage.
     pub fn close(&self) -> Used {
         let mut books = lock(&self.0.books);
-        let own = |(id, open): (&u64, &Open)| (open.owner == self.0.id).then_some(*id);
-        let left: Vec<u64> = books.open.iter().filter_map(own).collect();
-        for reservation in left {
-            books.lose(reservation);
+        let held = books.nodes.get(&self.0.id).map(|node| &node.account);
+        let held: Vec<u64> = held.into_iter().flat_map(Account::held).collect();
+        for reservation in held {
+            // The account of a turn also holds what turns inside it reserved.
+            if books
+                .open
+                .get(&reservation)
+                .is_some_and(|open| open.owner == self.0.id)
+            {
+                books.lose(reservation);
+            }
         }
+        books.stop_waiting(self.0.id);
         let Some(node) = books.nodes.get_mut(&self.0.id) else {
             return Used::default();
         };
-        node.waits = false;
         node.closed = true;
         node.used
     }
@@ -579,12 +593,28 @@ impl Books {
         Ok(())
     }
 
-    /// Counts the turns that share what is left in an account, including the asking one.
+    /// Counts the turns that share what is left in an account, including the asking one, which is in the account.
     fn among(&self, account: u64, asks: u64) -> u64 {
-        let waiting = |(id, node): &(&u64, &Node)| {
-            node.waits && **id != asks && self.path(**id).contains(&account)
-        };
-        self.nodes.iter().filter(waiting).count() as u64 + 1
+        let waiting = self.nodes.get(&account).map_or(0, |node| node.waiting);
+        let asks_first = self.nodes.get(&asks).is_some_and(|node| node.waits);
+        waiting.saturating_sub(u64::from(asks_first)) + 1
+    }
+
+    /// Changes an account and all enclosing ones.
+    fn each_of(&mut self, id: u64, change: impl Fn(&mut Node)) {
+        let mut next = Some(id);
+        while let Some(node) = next.and_then(|id| self.nodes.get_mut(&id)) {
+            change(node);
+            next = node.around;
+        }
+    }
+
+    /// A turn has sent its first request, or is over: it no longer waits for a share.
+    fn stop_waiting(&mut self, turn: u64) {
+        let node = self.nodes.get_mut(&turn);
+        if node.is_some_and(|node| std::mem::take(&mut node.waits)) {
+            self.each_of(turn, |node| node.waiting -= 1);
+        }
     }
 
     /// Returns an answer limit that fits: the wanted one, what its share allows, or the minimum.
@@ -628,8 +658,8 @@ impl Books {
         for id in path {
             if let Some(node) = self.nodes.get_mut(id) {
                 node.account.hold(reservation, most);
-                node.waits = false;
             }
+            self.stop_waiting(*id);
         }
         if let [turn, around, ..] = path
             && let Some(node) = self.nodes.get_mut(around)
@@ -861,6 +891,48 @@ mod tests {
             format!("{number}: {calls} calls")
         };
         assert_eq!(said[3..], [settled(0, 0), settled(1, 0), settled(2, 1)]);
+    }
+
+    /// The counts of waiting turns are kept, not computed: after each step of random lives they equal a recount.
+    #[test]
+    fn the_turns_that_share_the_rest_are_counted_as_they_come_and_go() {
+        let mut state = 7_u64;
+        let mut drawn = move |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            usize::try_from(state >> 33).unwrap() % below
+        };
+        let (mut most, mut fewer) = (0, 0);
+        for _ in 0..20 {
+            let mut accounts = vec![Spending::default()];
+            let mut permits = Vec::new();
+            for _ in 0..200 {
+                let at = drawn(accounts.len());
+                match drawn(6) {
+                    0 => accounts.push(accounts[at].within(Ceiling::default())),
+                    1 | 2 => accounts.push(accounts[at].turn(Spent::default())),
+                    3 => permits.extend(accounts[at].reserve(Worst::default())),
+                    4 => drop(accounts[at].close()),
+                    _ if at > 0 => drop(accounts.remove(at)),
+                    _ => drop(permits.pop()),
+                }
+                let books = lock(&accounts[0].0.books);
+                for (id, node) in &books.nodes {
+                    let inside = |(other, node): &(&u64, &Node)| {
+                        node.waits && books.path(**other).contains(id)
+                    };
+                    let recount = books.nodes.iter().filter(inside).count() as u64;
+                    assert_eq!(node.waiting, recount);
+                    fewer += usize::from(recount < most);
+                    most = most.max(recount);
+                }
+                let open: Vec<u64> = books.open.keys().copied().collect();
+                let run = &books.nodes[&books.run].account;
+                assert_eq!(run.held().collect::<Vec<_>>(), open);
+            }
+        }
+        assert!(most > 5 && fewer > 1000, "{most} {fewer}");
     }
 
     #[tokio::test]
