@@ -126,9 +126,9 @@ pub(crate) fn run(args: &[&str]) {
 }
 
 fn ours(url: &str, part: Part) -> Figures {
-    // Built as in the program.
+    // As many threads as in the program: see `kd_app::Runtime`.
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
+        .worker_threads(2)
         .enable_all()
         .build()
         .unwrap();
