@@ -3,7 +3,7 @@
 mod served;
 
 use self::served::served_as;
-pub use self::served::{SERVICES, service_of};
+pub use self::served::{SERVICES, service_of, services};
 use crate::config::{AgentConfig, Config, KNOWN_AGENTS};
 use crate::ids::{BadSeatName, SeatName};
 use crate::models;

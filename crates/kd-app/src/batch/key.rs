@@ -10,7 +10,7 @@ use crate::{Deliberate, Think};
 use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::planner;
-use kd_core::seating::SeatRequest;
+use kd_core::seating::{SeatRequest, services};
 use kd_sql::batch::Asked;
 use kd_store::memory;
 use serde_json::{Value, json};
@@ -85,7 +85,45 @@ fn chosen(config: &Config, how: &How, roles: &BTreeMap<String, String>) -> Strin
             settings.remove(section);
         }
     }
-    digest(&[&json!([2, how.method(), options(how), settings, roles]).to_string()])
+    let mut parts = vec![
+        json!(2),
+        json!(how.method()),
+        options(how),
+        settings,
+        json!(roles),
+    ];
+    // Absent where the environment names none: batches of earlier versions keep their keys.
+    let services = services(config, names_programs(config, how));
+    if !services.is_empty() {
+        parts.push(json!({"services": services}));
+    }
+    digest(&[&json!(parts).to_string()])
+}
+
+/// Returns whether members may be programs that are no agents of the settings: asked by their own names, or found.
+fn names_programs(config: &Config, how: &How) -> bool {
+    let mut names: Vec<&String> = config.council.members.iter().collect();
+    let model = match how {
+        How::Ask(ask) => {
+            names.extend(&ask.seats.members);
+            ask.seats.model.as_ref()
+        }
+        How::Think(think) => {
+            names.extend(&think.all.members);
+            names.extend(
+                [&think.fast, &think.rigorous, &think.arbiter]
+                    .into_iter()
+                    .flatten(),
+            );
+            think.all.model.as_ref()
+        }
+        How::Deliberate(deliberate) => {
+            names.extend(&deliberate.members);
+            None
+        }
+    };
+    let is_agent = |name: &&String| config.agents.contains_key(*name);
+    config.agents.is_empty() || model.is_some() || !names.iter().all(is_agent)
 }
 
 /// Returns what changes without the user's choice.
@@ -397,6 +435,53 @@ mod tests {
         assert_eq!(all.len(), hows.len(), "no two are the same");
         let limited = ask(|ask| ask.terms.limits.calls = Some(1));
         assert_eq!(plainly(&config, &limited), plainly(&config, &hows[0]));
+    }
+
+    /// The same command at another service is another batch: answers of two services are never mixed in one.
+    #[test]
+    fn a_service_that_the_environment_names_changes_the_recipe() {
+        let agent = |backend: &str, env: &[&str]| AgentConfig {
+            backend: backend.into(),
+            env: env.iter().map(|name| (*name).to_owned()).collect(),
+            ..AgentConfig::default()
+        };
+        let config = |agents: &[AgentConfig], set: &[(&str, &str)]| {
+            let mut config = Config::default();
+            let names = ["a", "b"].map(str::to_owned).into_iter();
+            config.agents = names.zip(agents.iter().cloned()).collect();
+            let set = set.iter();
+            config.services = set.map(|(n, v)| ((*n).into(), (*v).into())).collect();
+            config
+        };
+        let how = How::Deliberate(Deliberate::default());
+        let key =
+            |agents: &[AgentConfig], set: &[(&str, &str)]| plainly(&config(agents, set), &how);
+        let (near, far) = (
+            [("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")],
+            [("ANTHROPIC_BASE_URL", "http://127.0.0.1:2")],
+        );
+        // The built-in council, found programs, and an agent.
+        for agents in [&[][..], &[agent("claude_code", &[])]] {
+            let keys = BTreeSet::from([
+                key(agents, &[]),
+                key(agents, &near),
+                key(agents, &far),
+                key(agents, &[("CLAUDE_CODE_USE_BEDROCK", "1")]),
+            ]);
+            assert_eq!(keys.len(), 4);
+        }
+        // Variables that no member sees change nothing: nothing is paid twice.
+        let codex = [agent("codex", &[])];
+        assert_eq!(key(&codex, &near), key(&codex, &[]));
+        let passed = [agent("opencode", &["ANTHROPIC_BASE_URL"])];
+        assert_ne!(key(&passed, &near), key(&passed, &far));
+        // Programs asked by their own names see theirs.
+        let named = How::Deliberate(Deliberate {
+            members: vec!["claude".into()],
+            ..Deliberate::default()
+        });
+        let of = |set: &[(&str, &str)]| plainly(&config(&codex, set), &named);
+        assert_ne!(of(&near), of(&far));
     }
 
     fn mark() -> Mark {

@@ -3,6 +3,7 @@
 use super::LOCAL;
 use crate::config::{AgentConfig, Config};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 
 /// Variables of the environment that tell an agent program where its service is, by backend.
 pub const SERVICES: &[(&str, &[&str])] = &[
@@ -52,6 +53,27 @@ fn services_of(config: &Config, agent: &AgentConfig) -> Vec<String> {
     let set = set.filter(|(name, _)| is_seen(name));
     set.map(|(name, service)| format!("{name}={service}"))
         .collect()
+}
+
+/// Returns the services that the environment names for the agent programs of the settings, with their variables; if
+/// `by_name`, also for programs that are asked by their own names.
+pub fn services(config: &Config, by_name: bool) -> BTreeSet<String> {
+    let mut found: BTreeSet<String> = config
+        .agents
+        .values()
+        .flat_map(|agent| services_of(config, agent))
+        .collect();
+    if by_name {
+        for (backend, _) in SERVICES {
+            let backend = (*backend).to_owned();
+            let program = AgentConfig {
+                backend,
+                ..AgentConfig::default()
+            };
+            found.extend(services_of(config, &program));
+        }
+    }
+    found
 }
 
 /// Returns what a variable says about a service; `None` if it says nothing.
