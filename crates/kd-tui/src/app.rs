@@ -101,6 +101,8 @@ pub enum Msg {
     Told(String),
     /// A notice that should stay and be readable in full: a line in the log.
     Noted(String),
+    /// What the user wanted was not done, and why: a line in the log, readable in full.
+    Refused(String),
     /// Text returned from the editor.
     Edited(String),
 }
@@ -291,10 +293,9 @@ impl App {
                 self.prepare(&mut fx);
             }
             Msg::Failed(why) => {
-                self.dirty = true;
                 self.unpost();
                 self.give_back();
-                self.log.view.fold(&Event::OpRefused { why });
+                self.refuse(why);
             }
             Msg::Older(older) => {
                 self.log.add_older(older);
@@ -322,11 +323,16 @@ impl App {
             }
             Msg::Stays(why) => {
                 self.changing = false;
-                self.tell(why);
+                self.log.follow();
+                self.refuse(why);
                 self.post(&mut fx);
             }
             Msg::Told(what) => self.tell(what),
             Msg::Noted(what) => self.note(what),
+            Msg::Refused(why) => {
+                self.log.follow();
+                self.refuse(why);
+            }
             Msg::Edited(text) => {
                 self.editor.set(text.trim_end_matches('\n'));
                 self.dirty = true;
@@ -418,6 +424,12 @@ impl App {
     pub(crate) fn tell(&mut self, what: impl Into<String>) {
         let until = self.now.checked_add(TOAST).unwrap_or(self.now);
         self.toast = Some((what.into(), until));
+        self.dirty = true;
+    }
+
+    /// Says in the log why something was not done: the reason and what to do may need several lines.
+    fn refuse(&mut self, why: String) {
+        self.log.view.fold(&Event::OpRefused { why });
         self.dirty = true;
     }
 

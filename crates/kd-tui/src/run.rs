@@ -358,13 +358,13 @@ impl Stage {
             }
             Effect::ListThreads => self.ask(|host| match host.threads() {
                 Ok(rows) => Msg::Threads(rows),
-                Err(why) => Msg::Told(why),
+                Err(why) => Msg::Refused(why),
             }),
             Effect::FetchOlder(before, most) => {
                 if let Some(id) = self.app.thread.clone() {
                     self.ask(move |host| match host.older(&id, before, most) {
                         Ok(older) => Msg::Older(older),
-                        Err(why) => Msg::Told(why),
+                        Err(why) => Msg::Noted(why),
                     });
                 }
             }
@@ -381,7 +381,8 @@ impl Stage {
                 if let Some(id) = self.app.thread.clone() {
                     let report = self.app.log.view.report.clone();
                     self.ask(move |host| match host.mark(&id, &word, &report) {
-                        Ok(line) | Err(line) => Msg::Told(line),
+                        Ok(line) => Msg::Told(line),
+                        Err(why) => Msg::Refused(why),
                     });
                 }
             }
@@ -390,7 +391,7 @@ impl Stage {
                 if let Some(id) = self.app.thread.clone() {
                     self.ask(move |host| match host.export(&id, file.as_deref()) {
                         Ok(path) => Msg::Told(format!("the thread is in {path}")),
-                        Err(why) => Msg::Told(why),
+                        Err(why) => Msg::Refused(why),
                     });
                 }
             }
@@ -491,7 +492,7 @@ impl Stage {
         self.away(|| edited = edit(text, &|name| host.var(name)));
         self.tell(match edited {
             Ok(text) => Msg::Edited(text),
-            Err(why) => Msg::Told(why),
+            Err(why) => Msg::Refused(why),
         });
     }
 

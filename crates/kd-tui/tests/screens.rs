@@ -1543,3 +1543,27 @@ fn addresses_in_answers_are_links() {
     play.screen((80, 24));
     assert_eq!(play.app.links, []);
 }
+
+#[test]
+fn a_refusal_is_readable_in_full_at_any_width() {
+    let why = "kd did not see the verdict of council-4f2a fall here; nothing was marked; its members may be named by \
+               somebody else's file, and marks are about your own; `kd deliberate \"…\"` asks your own members: mark \
+               that verdict";
+    let kinds: [fn(String) -> Msg; 2] = [Msg::Refused, Msg::Stays];
+    for refused in kinds {
+        for size in SIZES {
+            let tail = (1..40).map(|seq| message(seq, "king", "Which?")).collect();
+            let mut play = Play::new(tail);
+            play.screen(size);
+            play.keys(b"\x1b[5~\x1b[5~");
+            play.app.update(refused(why.into()), &no_files);
+            let screen = play.screen(size);
+            let shown: String = screen
+                .lines()
+                .flat_map(|line| line.trim_matches('"').split_whitespace())
+                .collect::<Vec<&str>>()
+                .join(" ");
+            assert!(shown.contains(why), "{size:?}: {screen}");
+        }
+    }
+}
