@@ -8,7 +8,8 @@ mod invisible;
 
 pub use invisible::is_invisible;
 
-use invisible::{Sight, is_blank};
+use invisible::Sight;
+use kd_eval::names::is_blank;
 use std::borrow::Cow;
 
 /// Cleans a text that arrives in pieces. Recognizes escape sequences split between two pieces.

@@ -15,6 +15,7 @@ pub mod intervals;
 pub mod jury;
 pub mod live;
 pub mod marks;
+pub mod names;
 pub mod page;
 pub mod paired;
 pub mod reliability;

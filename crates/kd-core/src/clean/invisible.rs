@@ -3,6 +3,8 @@
 //! Invisible characters can carry text that only a model reads, or make look-alike words. They are removed, except
 //! where a script or an emoji needs one: see [`Sight::push`] and the table in the tests.
 
+pub use kd_eval::names::is_invisible;
+
 /// The tags of the flags in general use: England, Scotland, Wales.
 const FLAGS: [&str; 3] = ["gbeng", "gbsct", "gbwls"];
 const BLACK_FLAG: char = '\u{1f3f4}';
@@ -86,25 +88,6 @@ impl Sight {
         out.push(c);
         self.before = Some(c);
     }
-}
-
-/// Returns whether a character has no visible form and no width: joiners, fillers, direction marks, variation
-/// selectors, tags, and others that Unicode calls default-ignorable.
-pub fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// Returns whether a character takes space but shows nothing, although Unicode does not count it as white space: the
-/// braille blank, and the blanks of notes, hieroglyphs and Khitan.
-pub(super) fn is_blank(c: char) -> bool {
-    matches!(
-        c,
-        '\u{2800}' | '\u{13441}' | '\u{13442}' | '\u{16fe4}' | '\u{1d159}'
-    )
 }
 
 /// Returns whether an invisible character changes the look of the one before it.

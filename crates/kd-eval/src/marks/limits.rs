@@ -1,6 +1,7 @@
 //! What a mark may hold, wherever it comes from: one table for marks that are kept, exported and imported.
 
 use super::mark::{By, Mark};
+use crate::names::is_legible;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -32,7 +33,7 @@ impl Mark {
     pub fn fault(&self) -> Option<&'static str> {
         let is_name = |name: &str| {
             let chars = name.chars().take(NAME_CHARS_MAX + 1);
-            !name.is_empty() && !name.contains(char::is_control) && chars.count() <= NAME_CHARS_MAX
+            !name.is_empty() && is_legible(name) && chars.count() <= NAME_CHARS_MAX
         };
         let is_share = |share: f64| (0.0..=1.0).contains(&share);
         let confidences = self.members.iter().filter_map(|member| member.confidence);
@@ -60,7 +61,7 @@ impl Mark {
             ),
             (
                 !names.into_iter().chain(members).all(|name| is_name(name)),
-                "a name is empty, has control characters or is longer than 200 characters",
+                "a name is empty, has control or invisible characters or is longer than 200 characters",
             ),
         ]
         .into_iter()
@@ -170,7 +171,7 @@ mod tests {
     fn a_mark_that_cannot_be_true_is_neither_exported_nor_imported() {
         assert_eq!(good().fault(), None);
         type Change = fn(&mut Mark);
-        let changes: [(Change, &str); 17] = [
+        let changes: [(Change, &str); 22] = [
             (|m| m.message = 0, "numbered"),
             (|m| m.members.clear(), "members"),
             (|m| m.members = vec![m.members[0].clone(); 1001], "members"),
@@ -188,6 +189,12 @@ mod tests {
             (|m| m.unasked = vec![String::new()], "empty"),
             (|m| m.stopping = Some("a\u{1b}[2Jb".into()), "control"),
             (|m| m.unasked = vec!["m".into(); 1000], "members"),
+            // One name is never mistaken for another.
+            (|m| m.members[0].name = "an\u{200b}n".into(), "invisible"),
+            (|m| m.members[0].model = "m-1\u{202e}".into(), "invisible"),
+            (|m| m.unasked = vec!["m\u{e0041}".into()], "invisible"),
+            (|m| m.thread = "a\u{2028}b".into(), "invisible"),
+            (|m| m.kind = "number\u{feff}".into(), "invisible"),
         ];
         for (change, why) in changes {
             let mut bad = good();
@@ -281,6 +288,50 @@ mod tests {
         let now = mark.at;
         mark.at = "9000-01-01T00:00:00Z".parse().unwrap();
         assert_eq!(Mark::of_line(&mark.line().unwrap(), now).unwrap(), good());
+    }
+
+    /// A file may have any date that a calendar has: no time zone has all of the last day.
+    #[test]
+    fn a_time_beyond_the_calendar_is_read_as_its_end() {
+        let now: Timestamp = "2026-12-24T09:00:00Z".parse().unwrap();
+        let line = good().line().unwrap();
+        let read = |at: &str| Mark::of_line(&line.replace("2026-03-01T09:00:00Z", at), now);
+        let mut draw = ChaCha12Rng::seed_from_u64(4);
+        let mut number = |from: i32, to: i32| draw.random_range(from..=to);
+        for _ in 0..2000 {
+            let (year, month, day) = match number(0, 3) {
+                0 => ("9999", 12, number(29, 31)),
+                1 => ("-009999", 1, number(1, 3)),
+                2 => ("9999", number(1, 12), number(1, 28)),
+                _ => ("-009999", number(1, 12), number(1, 28)),
+            };
+            let time = (number(0, 23), number(0, 59), number(0, 59));
+            let zone = match number(0, 2) {
+                0 => "Z".to_owned(),
+                1 => format!("+{:02}:{:02}", number(0, 23), number(0, 59)),
+                _ => format!("-{:02}:{:02}", number(0, 23), number(0, 59)),
+            };
+            let (hour, minute, second) = time;
+            let at = format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}");
+            let mark = read(&at).unwrap_or_else(|why| panic!("{at}: {why}"));
+            match year {
+                "9999" => assert_eq!(mark.at, now, "{at}"),
+                _ => assert!(mark.at < "-009998-01-02T00:00:00Z".parse().unwrap(), "{at}"),
+            }
+            // What was read is written so that it is read again.
+            assert_eq!(Mark::of_line(&mark.line().unwrap(), now).unwrap(), mark);
+        }
+        for bad in [
+            "",
+            "yesterday",
+            "9999-12-31",
+            "9999-12-31T23:00:00",
+            "9999-13-01T00:00:00Z",
+            "9999-02-30T00:00:00Z",
+            "+010000-01-01T00:00:00Z",
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! A mark: a verdict, each member's answer, and whether the verdict was right.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use jiff::fmt::temporal::Pieces;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The version of [`Mark`]. Other versions are refused.
 pub const VERSION: u32 = 1;
@@ -17,7 +19,8 @@ pub struct Mark {
     pub thread: String,
     /// The number of the message with the verdict.
     pub message: u32,
-    /// The time when it was marked.
+    /// The time when it was marked. Of a file, a time beyond the calendar is read as its end: an offset can bring it there.
+    #[serde(deserialize_with = "time")]
     pub at: Timestamp,
     /// The origin of the mark.
     pub by: By,
@@ -48,6 +51,26 @@ pub struct Mark {
     pub calls: u64,
     /// Cost in US dollars.
     pub usd: f64,
+}
+
+/// Reads a time. `9999-12-31` is a date, but no time zone has all of it: such a time is read as the end of the calendar that
+/// is nearest.
+fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+    let text = String::deserialize(from)?;
+    let error = match text.parse() {
+        Ok(at) => return Ok(at),
+        Err(error) => error,
+    };
+    // A date with a time and an offset that is no time must be beyond the calendar.
+    let nearest = Pieces::parse(&text).ok().and_then(|pieces| {
+        pieces.time()?;
+        pieces.offset()?;
+        Some(match pieces.date().year() > 0 {
+            true => Timestamp::MAX,
+            false => Timestamp::MIN,
+        })
+    });
+    nearest.ok_or_else(|| D::Error::custom(error))
 }
 
 /// The origin of a mark.

@@ -1,0 +1,54 @@
+//! The characters of names that come from files: of members, models and questions. A name must look like what it is.
+
+/// Returns whether a character has no visible form and no width: joiners, fillers, direction marks, variation
+/// selectors, tags, and others that Unicode calls default-ignorable.
+pub fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Returns whether a character takes space but shows nothing, although Unicode does not count it as white space: the
+/// braille blank, and the blanks of notes, hieroglyphs and Khitan.
+pub fn is_blank(c: char) -> bool {
+    matches!(
+        c,
+        '\u{2800}' | '\u{13441}' | '\u{13442}' | '\u{16fe4}' | '\u{1d159}'
+    )
+}
+
+/// Returns whether a name can be read as it is: it has no control characters, line separators, and characters that show
+/// nothing. Spaces between words are allowed.
+pub fn is_legible(name: &str) -> bool {
+    let is_odd = |c: char| {
+        let is_space = c.is_whitespace() && c != ' ';
+        c.is_control() || is_invisible(c) || is_blank(c) || is_space
+    };
+    !name.contains(is_odd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_show_all_that_they_are() {
+        for name in [
+            "ann",
+            "vendor/m-1@openai-3f1c90ab",
+            "Qwen 2.5 (7B)",
+            "日本 é",
+            "",
+        ] {
+            assert!(is_legible(name), "{name}");
+        }
+        let odd = "\u{0}\n\t\u{7f}\u{85}\u{a0}\u{ad}\u{200b}\u{200d}\u{200e}\u{202e}\u{2028}\u{2029}\u{2066}\u{2800}\u{3000}\u{3164}\u{fe0f}\u{feff}\u{e0041}";
+        for c in odd.chars() {
+            for name in [format!("a{c}b"), format!("{c}a"), format!("a{c}")] {
+                assert!(!is_legible(&name), "{name:?}");
+            }
+        }
+    }
+}
