@@ -332,7 +332,11 @@ pub(crate) fn brief(
 /// prevent asking.
 #[cfg(feature = "forum")]
 pub fn marks(env: &Env, kind: &str) -> (Arc<Evidence>, Option<String>) {
-    match kd_sql::marks::of_kind(&env.user_dirs(), kind) {
+    let now = match env.now() {
+        Ok(now) => now,
+        Err(error) => return (unmarked(), Some(error.to_string())),
+    };
+    match kd_sql::marks::of_kind(&env.user_dirs(), kind, now) {
         Ok(marks) => (marks.into(), None),
         Err(error) => (unmarked(), Some(error.to_string())),
     }

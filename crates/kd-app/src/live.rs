@@ -200,7 +200,8 @@ impl Kingdom {
             let why = "as you say".to_owned();
             return Ok(Best { name, why });
         }
-        let sums = kd_sql::marks::of_kind(&self.env().user_dirs(), "")?.sums;
+        let now = self.env().now()?;
+        let sums = kd_sql::marks::of_kind(&self.env().user_dirs(), "", now)?.sums;
         let marked = |model: &str| {
             let of = sums.iter().filter(|(_, known, _)| *known == model);
             of.fold((0, 0), |(right, all), (_, _, sum)| {

@@ -72,11 +72,11 @@ fn main() {
         let verdict = mark(MARKS * groups, groups);
         let models = verdict.models();
         let learn = || {
-            let evidence = of_kind(&dirs, &verdict.kind).unwrap();
+            let evidence = of_kind(&dirs, &verdict.kind, Timestamp::MAX).unwrap();
             Learned::of(black_box(&evidence), &verdict.kind, &models, |_| true)
         };
         let promise = || {
-            let evidence = like(&dirs, &verdict).unwrap();
+            let evidence = like(&dirs, &verdict, Timestamp::MAX).unwrap();
             standing(black_box(&evidence), &verdict, None).marks > 0
         };
         let mut tries: [Try<'_>; 7] = [
@@ -84,7 +84,11 @@ fn main() {
             ("opening", Box::new(|| Marks::open(&dirs).is_err())),
             (
                 "reading a kind",
-                Box::new(|| of_kind(&dirs, &verdict.kind).unwrap().is_empty()),
+                Box::new(|| {
+                    of_kind(&dirs, &verdict.kind, Timestamp::MAX)
+                        .unwrap()
+                        .is_empty()
+                }),
             ),
             ("auto", Box::new(|| learn().strengths.is_empty())),
             (

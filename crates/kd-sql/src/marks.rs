@@ -2,12 +2,14 @@
 //!
 //! Returns the newest mark of each verdict; earlier ones are kept until they are forgotten.
 
+mod clock;
 mod forget;
 mod sums;
 
 pub use self::forget::MarkedThread;
 use self::sums::{add_up, index, sum_up};
 use crate::brief;
+use kd_core::Timestamp;
 use kd_core::formats::{self, Format, MARK, MARKS};
 use kd_eval::marks::{Evidence, MARK_BYTES_MAX, Mark, Published, RECENT, Sum, Sums};
 use kd_store::error::Error;
@@ -136,9 +138,9 @@ pub fn count(dirs: &UserDirs) -> Result<u64, Error> {
 ///
 /// # Errors
 /// Those of [`Marks::open`].
-pub fn of_kind(dirs: &UserDirs, kind: &str) -> Result<Evidence, Error> {
+pub fn of_kind(dirs: &UserDirs, kind: &str, now: Timestamp) -> Result<Evidence, Error> {
     match private::open(&path(dirs)?, OFlags::RDONLY)? {
-        Some(_) => Marks::open(dirs)?.of_kind(kind),
+        Some(_) => Marks::open(dirs)?.of_kind(kind, now),
         None => Ok(Evidence::default().with(Published::all())),
     }
 }
@@ -147,9 +149,9 @@ pub fn of_kind(dirs: &UserDirs, kind: &str) -> Result<Evidence, Error> {
 ///
 /// # Errors
 /// Those of [`Marks::open`].
-pub fn like(dirs: &UserDirs, verdict: &Mark) -> Result<Evidence, Error> {
+pub fn like(dirs: &UserDirs, verdict: &Mark, now: Timestamp) -> Result<Evidence, Error> {
     match private::open(&path(dirs)?, OFlags::RDONLY)? {
-        Some(_) => Marks::open(dirs)?.like(verdict),
+        Some(_) => Marks::open(dirs)?.like(verdict, now),
         None => Ok(Evidence::default().with(Published::all())),
     }
 }
@@ -291,25 +293,25 @@ impl Marks {
         Ok(count.max(0) as u64)
     }
 
-    /// Returns the sums of all marks, and the newest marks of a kind of question.
+    /// Returns the sums of all marks, and the newest marks of a kind of question. `now`: no mark can be newer.
     ///
     /// # Errors
     /// Those of [`Marks::all`].
-    pub fn of_kind(&self, kind: &str) -> Result<Evidence, Error> {
+    pub fn of_kind(&self, kind: &str, now: Timestamp) -> Result<Evidence, Error> {
         Ok(Evidence {
             sums: self.sums()?,
-            recent: self.newest("kind", kind)?,
+            recent: self.newest("kind", kind, now)?,
             published: Published::all(),
         })
     }
 
     /// Returns the sums of all marks, and the newest marks of verdicts like this one. If it is marked itself, that mark
-    /// is among them.
+    /// is among them. `now`: no mark can be newer.
     ///
     /// # Errors
     /// Those of [`Marks::all`].
-    pub fn like(&self, verdict: &Mark) -> Result<Evidence, Error> {
-        let mut recent = self.newest("council", &council(verdict))?;
+    pub fn like(&self, verdict: &Mark, now: Timestamp) -> Result<Evidence, Error> {
+        let mut recent = self.newest("council", &council(verdict), now)?;
         if !recent.iter().any(|mark| mark.is_of(verdict)) {
             let own = || {
                 let query = "SELECT mark FROM marks WHERE project = ?1 AND thread = ?2 AND message = ?3 AND current = 1";
@@ -339,8 +341,8 @@ impl Marks {
         state.map_err(|source| refused(&self.path, source))
     }
 
-    /// Returns the newest marks with this value in an indexed column, oldest first.
-    fn newest(&self, column: &str, value: &str) -> Result<Vec<Mark>, Error> {
+    /// Returns the newest marks with this value in an indexed column, oldest first: see [`clock::in_order`].
+    fn newest(&self, column: &str, value: &str, now: Timestamp) -> Result<Vec<Mark>, Error> {
         let failed = |source| refused(&self.path, source);
         let query = newest_of(column);
         let mut found = self.db.prepare_cached(&query).map_err(failed)?;
@@ -352,13 +354,11 @@ impl Marks {
                 Ok(Some(bytes)) => brief::read(bytes).filter(|mark| mark.v == MARK.version),
                 _ => None,
             };
-            marks.push(match mark {
-                Some(mark) => mark,
-                None => self.by_id(row.get(1).map_err(failed)?)?,
-            });
+            let id: i64 = row.get(1).map_err(failed)?;
+            let mark = mark.map_or_else(|| self.by_id(id), Ok)?;
+            marks.push((id, mark));
         }
-        marks.reverse();
-        Ok(marks)
+        Ok(clock::in_order(marks, now))
     }
 
     fn by_id(&self, id: i64) -> Result<Mark, Error> {

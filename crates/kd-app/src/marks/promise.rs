@@ -89,15 +89,16 @@ impl Kingdom {
 fn promise(report: &Report, answers: Answers, env: &Env, required: Option<f64>) -> Option<Event> {
     if answers == Answers::Recorded {
         report.verdict.as_ref()?.winner.as_ref()?;
-        let marks = kd_sql::marks::of_kind(&env.user_dirs(), "");
-        let has_marks = !marks.is_ok_and(|evidence| evidence.is_empty());
+        let marks = kd_sql::marks::count(&env.user_dirs());
+        let has_marks = !marks.is_ok_and(|count| count == 0);
         let text = FROM_RECORD.to_owned();
         return (has_marks || required.is_some()).then_some(Event::Noticed { text });
     }
     let layout = env.find_layout_accepting(&[]).ok().flatten()?;
     let project = kd_store::user_dirs::project_key(layout.root());
     let verdict = kd_core::deliberation::unmarked(report, &project)?;
-    let Ok(evidence) = kd_sql::marks::like(&env.user_dirs(), &verdict) else {
+    let like = |now| Ok(kd_sql::marks::like(&env.user_dirs(), &verdict, now)?);
+    let Ok(evidence) = env.now().and_then(like) else {
         // The reason names files of the user, and would be recorded.
         let text = "your marks cannot be read, so nothing is promised: `kd marks` says why";
         return Some(Event::Noticed { text: text.into() });

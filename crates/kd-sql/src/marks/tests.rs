@@ -5,11 +5,14 @@ use std::os::unix::fs::symlink;
 use std::sync::mpsc;
 use std::thread;
 
+/// A time after all marks.
+const NOW: Timestamp = Timestamp::MAX;
+
 fn dirs(home: &Path) -> UserDirs {
     UserDirs::from_env(&|name: &str| (name == "HOME").then(|| home.as_os_str().to_owned()))
 }
 
-fn mark(thread: &str, message: u32, credit: f64) -> Mark {
+pub(super) fn mark(thread: &str, message: u32, credit: f64) -> Mark {
     Mark {
         v: MARK.version,
         project: "p-1".into(),
@@ -87,7 +90,8 @@ fn the_newest_mark_of_a_verdict_counts() {
     assert_eq!(mode & 0o777, 0o600);
     // A file that others can read is closed to them before it is used.
     let path = marks.path().to_owned();
-    std::fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+    let set = |mode| std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    set(0o644);
     assert_eq!(read(&dirs).unwrap().len(), 3);
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -115,7 +119,7 @@ fn what_a_decision_reads_is_what_all_marks_say() {
     let mut marks = Marks::open(&dirs(home.path())).unwrap();
     let agree = |marks: &Marks, what: &str| {
         let all = marks.all().unwrap();
-        let evidence = marks.of_kind("number").unwrap();
+        let evidence = marks.of_kind("number", NOW).unwrap();
         assert_eq!(evidence.sums, Sums::of(&all), "{what}");
         let here: Vec<&Mark> = all.iter().filter(|mark| mark.kind == "number").collect();
         let recent: Vec<&Mark> = evidence.recent.iter().collect();
@@ -130,10 +134,12 @@ fn what_a_decision_reads_is_what_all_marks_say() {
     }
     agree(&marks, "marked");
     let found = marks
-        .like(&council_mark(99, "number", "m-1", true))
+        .like(&council_mark(99, "number", "m-1", true), NOW)
         .unwrap();
     assert_eq!(found.recent.len(), 10);
-    let own = marks.like(&council_mark(4, "choice", "m-1", true)).unwrap();
+    let own = marks
+        .like(&council_mark(4, "choice", "m-1", true), NOW)
+        .unwrap();
     assert!(
         own.recent.iter().any(|mark| mark.thread == "council-4"),
         "its own mark"
@@ -141,7 +147,7 @@ fn what_a_decision_reads_is_what_all_marks_say() {
     let state = marks.state().unwrap();
     // Corrected at its time, so the order stays.
     marks.add(&council_mark(4, "choice", "m-9", false)).unwrap();
-    let sums = marks.of_kind("number").unwrap().sums;
+    let sums = marks.of_kind("number", NOW).unwrap().sums;
     assert_eq!(sums, Sums::of(&marks.all().unwrap()), "corrected");
     assert_ne!(marks.state().unwrap(), state);
     marks.forget("p-1", "council-4", None, false).unwrap();
@@ -156,12 +162,15 @@ fn the_newest_marks_are_read_and_no_more() {
     let mut marks = Marks::open(&dirs(home.path())).unwrap();
     let many = RECENT as i64 + 5;
     // The oldest are added last, as by an import.
-    let all: Vec<Mark> = (0..many)
-        .rev()
-        .map(|at| council_mark(at, "number", "m", true))
-        .collect();
+    let imported = |at| Mark {
+        by: By::Import,
+        ..council_mark(at, "number", "m", true)
+    };
+    let all: Vec<Mark> = (0..many).rev().map(imported).collect();
     marks.add_all(&all).unwrap();
-    let found = marks.like(&council_mark(-1, "number", "m", true)).unwrap();
+    let found = marks
+        .like(&council_mark(-1, "number", "m", true), NOW)
+        .unwrap();
     let times: Vec<i64> = found
         .recent
         .iter()
@@ -170,6 +179,38 @@ fn the_newest_marks_are_read_and_no_more() {
     assert!(times.iter().copied().eq(5..many), "{times:?}");
     let sums: Vec<_> = found.sums.iter().collect();
     assert_eq!(sums[0].2.questions, RECENT as u64 + 5);
+}
+
+#[test]
+fn a_mark_made_while_the_clock_was_ahead_is_not_the_newest() {
+    let home = tempfile::tempdir().unwrap();
+    let mut marks = Marks::open(&dirs(home.path())).unwrap();
+    let now = Timestamp::from_second(100).unwrap();
+    for at in [1, 2, 4_000_000_000, 3, 4] {
+        let mark = council_mark(at, "number", "m", true);
+        marks.add(&mark).unwrap();
+    }
+    let order = [
+        "council-1",
+        "council-2",
+        "council-4000000000",
+        "council-3",
+        "council-4",
+    ];
+    let verdict = council_mark(99, "number", "m", true);
+    for evidence in [
+        marks.of_kind("number", now).unwrap(),
+        marks.like(&verdict, now).unwrap(),
+        // That time has come.
+        marks.like(&verdict, NOW).unwrap(),
+    ] {
+        let found: Vec<&str> = evidence.recent.iter().map(|m| m.thread.as_str()).collect();
+        assert_eq!(found, order);
+        assert!(evidence.recent.iter().all(|mark| mark.at <= now));
+    }
+    // What the user sees and exports is the time that was noted.
+    let all = marks.all().unwrap();
+    assert_eq!(all[2].at.as_second(), 4_000_000_000);
 }
 
 /// The table has the texts of all marks: 1,000 of its rows are spread over as many pages.
@@ -195,7 +236,7 @@ fn a_decision_waits_for_no_writer() {
     let mark = council_mark(1, "number", "m", true);
     marks.add(&mark).unwrap();
     marks.db.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert_eq!(of_kind(&dirs, "number").unwrap().recent, [mark]);
+    assert_eq!(of_kind(&dirs, "number", NOW).unwrap().recent, [mark]);
 }
 
 #[test]
@@ -219,7 +260,9 @@ fn a_file_of_version_1_becomes_one_of_this_version() {
     drop(db);
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     let marks = Marks::open(&dirs).unwrap();
-    let found = marks.like(&council_mark(99, "number", "m", true)).unwrap();
+    let found = marks
+        .like(&council_mark(99, "number", "m", true), NOW)
+        .unwrap();
     assert_eq!(
         found,
         Evidence::of(marks.all().unwrap()).with(Published::all())
@@ -230,7 +273,9 @@ fn a_file_of_version_1_becomes_one_of_this_version() {
     let broken =
         "UPDATE marks SET brief = CASE id % 3 WHEN 0 THEN NULL WHEN 1 THEN x'0102' ELSE brief END";
     assert_eq!(db.execute(broken, []).unwrap(), 20);
-    let again = marks.like(&council_mark(99, "number", "m", true)).unwrap();
+    let again = marks
+        .like(&council_mark(99, "number", "m", true), NOW)
+        .unwrap();
     assert_eq!(again, found);
 }
 
@@ -385,7 +430,7 @@ fn a_verdict_of_any_size_is_kept_in_bounds_and_compared_as_before() {
     assert!(kept.line().unwrap().len() < 4096);
     assert_eq!(marks.sums().unwrap(), Sums::of([&big]));
     // What a decision reads is the same.
-    assert_eq!(marks.of_kind("number").unwrap().recent, [kept]);
+    assert_eq!(marks.of_kind("number", NOW).unwrap().recent, [kept]);
 }
 
 #[test]

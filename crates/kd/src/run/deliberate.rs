@@ -474,7 +474,8 @@ fn check_marks(args: &Deliberate, here: &Here) -> Result<(), Error> {
     if args.require.is_none() {
         return Ok(());
     }
-    kd_sql::marks::of_kind(&here.user_dirs(), "").map_err(|why| {
+    let now = here.now()?;
+    kd_sql::marks::of_kind(&here.user_dirs(), "", now).map_err(|why| {
         Error::new(
             "no_promise",
             Exit::NoPromise,
