@@ -1,6 +1,7 @@
 //! Errors of files on disk. Every error names its path and says what to do next.
 
 use crate::bounds::Bound;
+use crate::private::OTHERS_WRITE;
 use kd_core::formats::Newer;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -246,6 +247,10 @@ impl Error {
                 "set KD_BASE to the folder that holds `.kd`, not to `.kd` itself, or unset it".into()
             }
             Error::NoHome { variable } => format!("set HOME or {variable}"),
+            Error::Unsafe { path, why } if *why == OTHERS_WRITE => format!(
+                "see whether it has only what you put there: then `chmod go-w {}`, else move it away",
+                path.display()
+            ),
             Error::Unsafe { path, .. } => format!(
                 "check {}; move it away, or replace it with your own folder",
                 path.display()

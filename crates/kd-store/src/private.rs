@@ -12,17 +12,25 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
+/// Why a file that others can write is not used.
+pub(crate) const OTHERS_WRITE: &str = "others can write it";
+
 /// Opens a file; `None` if it does not exist. Does not block on a pipe.
 ///
 /// # Errors
-/// [`Error::Unsafe`] if it is a link, not a regular file, or another user's; [`Error::Io`] if it cannot be opened.
+/// [`Error::Unsafe`] if it is a link, not a regular file, another user's, or a file that others can write;
+/// [`Error::Io`] if it cannot be opened.
 pub fn open(path: &Path, flags: OFlags) -> Result<Option<File>, Error> {
     let Some((file, meta)) = open_regular(path, flags)? else {
         return Ok(None);
     };
-    match meta.uid() == rustix::process::geteuid().as_raw() {
-        true => Ok(Some(file)),
-        false => Err(not_used(path, "it belongs to another user")),
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(not_used(path, "it belongs to another user"));
+    }
+    // Whatever it says may be theirs, and closing it now would not tell.
+    match meta.mode() & 0o022 {
+        0 => Ok(Some(file)),
+        _ => Err(not_used(path, OTHERS_WRITE)),
     }
 }
 
@@ -263,8 +271,16 @@ mod tests {
         }
         assert_eq!(read_small(Path::new("/dev/zero"), 10), None);
         // Files of any owner are untrusted data; trusted files are the user's own.
-        fs::set_permissions(path("open"), fs::Permissions::from_mode(0o622)).unwrap();
-        assert!(read_small(&path("open"), 10).is_some() && read(&path("open"), 10).is_err());
+        for mode in [0o620, 0o602] {
+            fs::set_permissions(path("open"), fs::Permissions::from_mode(mode)).unwrap();
+            assert!(read_small(&path("open"), 10).is_some() && read(&path("open"), 10).is_err());
+            // However a file of the user is used, and whatever for.
+            assert!(read_end(&path("open"), 10).is_err() && append(&path("open"), b"x").is_err());
+            let refused = open(&path("open"), OFlags::RDWR | OFlags::CREATE).unwrap_err();
+            assert!(refused.to_string().ends_with(OTHERS_WRITE), "{refused}");
+            assert!(refused.hint().contains("chmod go-w "), "{}", refused.hint());
+            assert_eq!(fs::read(path("open")).unwrap(), b"text");
+        }
         if chown(path("theirs"), Some(64_999), None).is_ok() {
             assert!(read_small(&path("theirs"), 10).is_some());
             assert!(read(&path("theirs"), 10).is_err());

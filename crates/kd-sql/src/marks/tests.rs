@@ -95,6 +95,15 @@ fn the_newest_mark_of_a_verdict_counts() {
     assert_eq!(read(&dirs).unwrap().len(), 3);
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+    // What others can write may say what they want.
+    for mode in [0o620, 0o602] {
+        set(mode);
+        let refused = [read(&dirs).map(drop), Marks::open(&dirs).map(drop)];
+        for refused in refused {
+            let refused = refused.expect_err("others can write it").to_string();
+            assert!(refused.ends_with("others can write it"), "{refused}");
+        }
+    }
 }
 
 /// A mark of a council with one member each, right or wrong.
