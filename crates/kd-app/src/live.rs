@@ -412,7 +412,7 @@ impl Live {
         };
         let layout = kingdom.env().layout()?;
         let places = places(layout.batch_threads()?);
-        let fell = layout.verdicts();
+        let fell = layout.verdicts()?;
         let mut rows: BTreeMap<String, Row> = BTreeMap::new();
         if let Some(batches) = of(kingdom.env())? {
             read_rows(&batches, batch, &mut rows)?;

@@ -35,11 +35,14 @@ impl Kingdom {
         // A worker of a fleet has no marks.
         let notes = (!self.env().is_in_fleet()).then(|| noted.clone());
         engine.concluding(move |concluded| {
-            if let Some(layout) = &notes {
-                marks::note(layout, concluded);
-            }
+            let noted = notes.as_ref();
+            let unnoted = noted.and_then(|layout| marks::note(layout, concluded));
             let saved = layout.as_ref().and_then(|layout| save(layout, concluded));
-            promise(concluded).into_iter().chain(saved).collect()
+            promise(concluded)
+                .into_iter()
+                .chain(unnoted)
+                .chain(saved)
+                .collect()
         })
     }
 }

@@ -42,19 +42,25 @@ pub struct Lineage {
     pub stage: Option<String>,
     /// Number of message files that both share.
     pub messages: u32,
-    /// Whether the source may be somebody else's: imported, tracked by git, or a fork of such a thread.
+    /// Whether the source may be somebody else's: imported, tracked by git, not begun by this user's `kd` in this folder, or
+    /// a fork of such a thread.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
 }
 
 impl Lineage {
-    /// Describes the cut: `before message 7`, `at review`, `after 6 messages`.
+    /// Describes the cut: `before message 7`, `at review`, `after 6 messages`, and whether the source may be somebody
+    /// else's.
     pub fn words(&self) -> String {
-        match (&self.stage, self.before) {
+        let cut = match (&self.stage, self.before) {
             (Some(stage), _) => format!("at the stage {stage}"),
             (None, Some(before)) => format!("before message {before}"),
             (None, None) if self.messages == 1 => "after 1 message".into(),
             (None, None) => format!("after {} messages", self.messages),
+        };
+        match self.foreign {
+            true => format!("{cut}; may be somebody else's"),
+            false => cut,
         }
     }
 }
@@ -143,7 +149,7 @@ pub fn fork(layout: &Layout, source: &Thread, cut: &Cut) -> Result<Thread, ForkE
             Cut::End | Cut::Before(_) => None,
         },
         messages: u32::try_from(shared.len()).unwrap_or(u32::MAX),
-        foreign: !log::is_begun_here(source),
+        foreign: !log::is_begun_here(source) || !layout.is_noted(source.id()),
     };
     let staged = Staged::new(layout)?;
     copy(source.folder(), staged.folder(), &shared)?;
@@ -153,13 +159,14 @@ pub fn fork(layout: &Layout, source: &Thread, cut: &Cut) -> Result<Thread, ForkE
         .map_err(|error| of_source(error, source))?;
     // Copies only the user's own choice of members: a folder's members stay with the folder.
     let seated = layout.seated(source.id());
-    if !seated.is_empty() {
-        let mut members = source.members();
-        members.retain(|member| seated.contains(member.as_str()));
-        let _ = layout.note_seated(forked.id(), &members);
-    }
-    // Without the notes, its verdicts cannot be marked.
-    let _ = layout.note_forked_verdicts(source.id(), forked.id());
+    let mut members = source.members();
+    members.retain(|member| seated.contains(member.as_str()));
+    // If the note cannot be written, the fork counts as one that came with the folder.
+    let _ = layout.note_seated(forked.id(), &members);
+    // Without the notes its verdicts could not be marked, and nobody would know why.
+    layout
+        .note_forked_verdicts(source.id(), forked.id())
+        .inspect_err(|_| layout.discard_thread(forked.id()))?;
     Ok(forked)
 }
 

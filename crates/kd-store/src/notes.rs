@@ -1,7 +1,10 @@
-//! Notes in the user's own state of a project: files of JSON lines, never below `.kd`.
+//! Notes in the user's own state of a project: files of JSON lines, never below `.kd`. A file stays bounded: the oldest notes
+//! go first.
 
 use crate::error::Error;
+use crate::lock::{Lock, WAIT, lock_path};
 use crate::private;
+use crate::user_dirs::make_private;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
@@ -10,21 +13,24 @@ use std::path::PathBuf;
 pub(crate) struct Notes {
     /// The file.
     pub(crate) path: PathBuf,
-    /// Only the newest notes are read: those in this many bytes at the end of the file.
+    /// Maximum bytes of the file. When it would exceed them, the newest notes stay: those in the last half.
     pub(crate) bytes_max: u64,
 }
 
 impl Notes {
-    /// Returns the notes, oldest first; none if the file cannot be read. Lines that are no notes are passed over.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Vec<T> {
-        let bytes = private::read_end(&self.path, self.bytes_max).unwrap_or_default();
+    /// Returns the notes, oldest first. Lines that are no notes are passed over.
+    ///
+    /// # Errors
+    /// The file cannot be read, or may have been written by somebody else.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<Vec<T>, Error> {
+        let bytes = private::read_end(&self.path, self.bytes_max)?;
         let lines = bytes.split(|byte| *byte == b'\n');
-        lines
+        Ok(lines
             .filter_map(|line| serde_json::from_slice(line).ok())
-            .collect()
+            .collect())
     }
 
-    /// Adds notes.
+    /// Adds notes. If the file becomes too large, its oldest lines are removed.
     ///
     /// # Errors
     /// They cannot be written.
@@ -40,9 +46,13 @@ impl Notes {
             })?;
             lines.push(b'\n');
         }
-        match lines.is_empty() {
-            true => Ok(()),
-            false => private::append(&self.path, &lines),
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        match private::append(&self.path, &lines)? > self.bytes_max {
+            true => self.shorten(),
+            false => Ok(()),
         }
     }
 
@@ -56,6 +66,82 @@ impl Notes {
         dry: bool,
     ) -> Result<usize, Error> {
         let goes = |line: &[u8]| serde_json::from_slice(line).is_ok_and(|note| goes(&note));
+        let is_there = self.path.symlink_metadata().is_ok();
+        let _lock = (is_there && !dry).then(|| self.lock()).transpose()?;
         private::remove_lines(&self.path, self.bytes_max, goes, dry)
+    }
+
+    /// Waits for other writers: what one adds while another replaces the file would be lost.
+    fn lock(&self) -> Result<Lock, Error> {
+        make_private(self.path.parent().unwrap_or(&self.path))?;
+        Lock::take(&lock_path(&self.path), WAIT)
+    }
+
+    /// Removes the oldest lines, so that half of the room is free. The file is replaced in one step.
+    fn shorten(&self) -> Result<(), Error> {
+        let end = private::read_end(&self.path, self.bytes_max / 2)?;
+        // The first line may be incomplete.
+        let cut = end.iter().position(|byte| *byte == b'\n');
+        let kept = cut.map_or(&end[..], |cut| &end[cut + 1..]);
+        private::replace_synced(&self.path, kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn notes(folder: &std::path::Path) -> Notes {
+        Notes {
+            path: folder.join("state/notes.jsonl"),
+            bytes_max: 1000,
+        }
+    }
+
+    #[test]
+    fn the_file_is_bounded_and_the_newest_notes_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let notes = notes(dir.path());
+        for n in 0..2000_u32 {
+            notes.add([n]).unwrap();
+            let size = fs::metadata(&notes.path).unwrap().len();
+            assert!(size <= 1000, "{n}: {size}");
+            let kept: Vec<u32> = notes.read().unwrap();
+            let first = n + 1 - kept.len() as u32;
+            assert!(kept.iter().copied().eq(first..=n), "{n}: {kept:?}");
+            // Half of the room is at least 98 lines of five bytes.
+            assert!(kept.len() >= 98.min(n as usize + 1), "{n}: {}", kept.len());
+        }
+        // One note that is too large leaves no part of itself.
+        notes.add(["x".repeat(3000)]).unwrap();
+        assert_eq!(fs::read(&notes.path).unwrap(), b"");
+        notes.add([7]).unwrap();
+        assert_eq!(notes.read::<u32>().unwrap(), [7]);
+    }
+
+    #[test]
+    fn writers_at_once_lose_no_note() {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..4_u32 {
+                let notes = notes(dir.path());
+                scope.spawn(move || {
+                    for n in 0..100 {
+                        let own = 1000 * (writer + 1) + n;
+                        notes.add([own]).unwrap();
+                        // Each rewrites the file meanwhile, too.
+                        let gone = notes.remove(|note: &u32| *note == own, false);
+                        assert_eq!(gone.unwrap(), 1, "{own}");
+                        notes.add([writer]).unwrap();
+                    }
+                });
+            }
+        });
+        let mut left: Vec<u32> = notes(dir.path()).read().unwrap();
+        left.sort_unstable();
+        // Four hundred notes of two bytes are within the bound.
+        let all = (0..4_u32).flat_map(|writer| std::iter::repeat_n(writer, 100));
+        assert!(left.iter().copied().eq(all), "{}", left.len());
     }
 }

@@ -64,15 +64,12 @@ pub(crate) fn read_small(path: &Path, bytes_max: u64) -> Option<String> {
 /// Reads a trusted file: no other user can have written it. `None` if it does not exist.
 ///
 /// # Errors
-/// Those of [`open`]; also if others can write the file, or it is too large or cannot be read.
+/// Those of [`open`]; also if the file is too large or cannot be read.
 pub fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, Error> {
     let Some(file) = open(path, OFlags::RDONLY)? else {
         return Ok(None);
     };
     let meta = file.metadata().map_err(Error::io("look at", path))?;
-    if meta.mode() & 0o022 != 0 {
-        return Err(not_used(path, "others can write it"));
-    }
     if meta.len() > bytes_max {
         return Err(not_used(path, "it is too large"));
     }
@@ -139,11 +136,11 @@ pub(crate) fn remove_lines(
 }
 
 /// Appends lines to a file, creating it and its folder if they are missing. They start on a line of their own if the last
-/// one was not written to its end.
+/// one was not written to its end. Returns the size of the file.
 ///
 /// # Errors
 /// Those of [`open`]; also if the folder is not the user's own, or the folder or the file cannot be written.
-pub fn append(path: &Path, lines: &[u8]) -> Result<(), Error> {
+pub fn append(path: &Path, lines: &[u8]) -> Result<u64, Error> {
     let mut file = appending(path)?;
     let end = file
         .seek(SeekFrom::End(0))
@@ -154,8 +151,9 @@ pub fn append(path: &Path, lines: &[u8]) -> Result<(), Error> {
             .map_err(Error::io("read", path))?;
     }
     let ended: &[u8] = if last == *b"\n" { b"" } else { b"\n" };
-    file.write_all(&[ended, lines].concat())
-        .map_err(Error::io("write", path))
+    let lines = [ended, lines].concat();
+    file.write_all(&lines).map_err(Error::io("write", path))?;
+    Ok(end + lines.len() as u64)
 }
 
 /// Opens a file for reading and appending, creating it and its folder if they are missing.

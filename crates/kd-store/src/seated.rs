@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Only the newest notes are read: enough for tens of thousands of threads.
+/// Maximum bytes of the file: enough for tens of thousands of threads.
 const BYTES_MAX: u64 = 8 << 20;
 
 /// One line of the file.
@@ -22,13 +22,22 @@ struct Note {
 impl Layout {
     /// Returns the members that the user chose for a thread; empty if unknown.
     pub fn seated(&self, thread: &ThreadId) -> BTreeSet<String> {
+        let notes = self.notes_of(thread);
+        notes.into_iter().flat_map(|note| note.members).collect()
+    }
+
+    /// Returns whether this user's `kd` created a thread, or the user chose its members. Also true if that is unknown,
+    /// because the user has no state folder.
+    pub(crate) fn is_noted(&self, thread: &ThreadId) -> bool {
+        self.state.is_none() || !self.notes_of(thread).is_empty()
+    }
+
+    /// Returns the notes of a thread; none if they cannot be read: then nobody was chosen.
+    fn notes_of(&self, thread: &ThreadId) -> Vec<Note> {
         let notes = self.seated_notes().map(|notes| notes.read::<Note>());
+        let mut notes = notes.and_then(Result::ok).unwrap_or_default();
+        notes.retain(|note| note.thread == thread.0);
         notes
-            .into_iter()
-            .flatten()
-            .filter(|note| note.thread == thread.0)
-            .flat_map(|note| note.members)
-            .collect()
     }
 
     /// Records that the user chose these members for a thread. Does nothing if the user has no state folder.

@@ -167,7 +167,7 @@ pub fn remember(layout: &Layout, text: &str) -> Result<(), Error> {
         }
         private::replace(&path, &kept)?;
     }
-    private::append(&path, &line)
+    private::append(&path, &line).map(drop)
 }
 
 /// Forgets the messages sent on this branch for which `goes` is true. Returns their number; changes nothing in a dry

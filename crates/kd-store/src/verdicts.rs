@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Only the newest notes are read: enough for half a million verdicts.
-const BYTES_MAX: u64 = 64 << 20;
+/// Maximum bytes of the file: when it is full, the newest 50,000 verdicts stay. Older ones cannot be marked any more.
+const BYTES_MAX: u64 = 8 << 20;
 
 /// One line of the file.
 #[derive(Serialize, Deserialize)]
@@ -32,31 +32,41 @@ impl Verdicts {
 }
 
 impl Layout {
-    /// Returns the verdicts that this user's `kd` saw fall; none if that is unknown.
-    pub fn verdicts(&self) -> Verdicts {
-        let mut found = Verdicts::default();
-        let notes = self.verdict_notes().map(|notes| notes.read::<Note>());
-        for note in notes.into_iter().flatten() {
-            found.0.entry(note.thread).or_default().insert(note.verdict);
-        }
-        found
-    }
-
-    /// Notes the digest of a verdict that fell in a thread. Does nothing if the user has no state folder.
+    /// Returns the verdicts that this user's `kd` saw fall; none if the user has no state folder.
     ///
     /// # Errors
-    /// The note cannot be written.
+    /// The notes cannot be read, or may have been written by somebody else.
+    pub fn verdicts(&self) -> Result<Verdicts, Error> {
+        let mut found = Verdicts::default();
+        let notes = self.verdict_notes().map(|notes| notes.read::<Note>());
+        for note in notes.transpose()?.into_iter().flatten() {
+            found.0.entry(note.thread).or_default().insert(note.verdict);
+        }
+        Ok(found)
+    }
+
+    /// Notes the digest of a verdict that fell in a thread.
+    ///
+    /// # Errors
+    /// The note cannot be written; [`Error::NoHome`] if the user has no state folder.
     pub fn note_verdict(&self, thread: &ThreadId, digest: &str) -> Result<(), Error> {
+        if self.state.is_none() {
+            let variable = "XDG_STATE_HOME";
+            return Err(Error::NoHome { variable });
+        }
         self.note_verdicts(thread, [digest.to_owned()])
     }
 
-    /// Notes for a fork the verdicts of its source.
+    /// Notes for a fork the verdicts of its source: without the notes they cannot be marked.
+    ///
+    /// # Errors
+    /// The notes cannot be read or written.
     pub(crate) fn note_forked_verdicts(
         &self,
         source: &ThreadId,
         fork: &ThreadId,
     ) -> Result<(), Error> {
-        let of = self.verdicts().0.remove(&source.0).unwrap_or_default();
+        let of = self.verdicts()?.0.remove(&source.0).unwrap_or_default();
         self.note_verdicts(fork, of)
     }
 

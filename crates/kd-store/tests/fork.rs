@@ -128,11 +128,29 @@ fn a_fork_has_the_noted_verdicts_of_its_source_and_tells_if_that_was_not_begun_h
     let other = Thread::create(&layout, &seats(&["ann"])).unwrap();
     layout.note_verdict(other.id(), "d-2").unwrap();
     let forked = fork(&layout, &source, &Cut::End).unwrap();
-    let holds = |thread: &Thread, digest| layout.verdicts().holds(thread.id(), digest);
+    let holds = |thread: &Thread, digest| layout.verdicts().unwrap().holds(thread.id(), digest);
     assert!(holds(&forked, "d-1") && holds(&source, "d-1"));
     assert!(!holds(&forked, "d-2") && !holds(&other, "d-1"));
     let foreign = |thread: &Thread| thread.meta().lineage().unwrap().foreign;
     assert!(!foreign(&forked) && log::is_begun_here(&forked));
+    // Without the notes, as in a copied folder, nothing tells that it was begun here. A fork was begun here itself.
+    let state = home.join(".local/state/kd/projects");
+    let state = fs::read_dir(state).unwrap().next().unwrap().unwrap().path();
+    let noted = fs::read(state.join("threads.jsonl")).unwrap();
+    fs::remove_file(state.join("threads.jsonl")).unwrap();
+    let copied = fork(&layout, &source, &Cut::End).unwrap();
+    assert!(foreign(&copied) && !log::is_begun_here(&copied));
+    assert!(
+        copied
+            .meta()
+            .lineage()
+            .unwrap()
+            .words()
+            .ends_with("; may be somebody else's")
+    );
+    fs::write(state.join("threads.jsonl"), noted).unwrap();
+    let twice = fork(&layout, &forked, &Cut::End).unwrap();
+    assert!(!foreign(&twice) && holds(&twice, "d-1"));
     // As in a clone: git tracks the log.
     let git = |args: &[&str]| {
         let mut git = std::process::Command::new("git");

@@ -377,7 +377,7 @@ impl PassedOver {
 pub fn marked(kingdom: &Kingdom) -> Result<(Vec<Known>, PassedOver), UserError> {
     let layout = kingdom.env().layout()?;
     let mut texts = BTreeSet::new();
-    let at = (&layout, &all_places(&layout)?, &layout.verdicts());
+    let at = (&layout, &all_places(&layout)?, &layout.verdicts()?);
     let (found, passed_over) = all_marked(kingdom, at)?;
     let mut found: Vec<Known> = found.into_iter().map(|marked| marked.known).collect();
     found.retain(|known| texts.insert(known.text.clone()));

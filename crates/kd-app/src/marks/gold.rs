@@ -55,7 +55,7 @@ pub fn by_gold(batch: Option<&str>, gold: &[Gold], env: &Env) -> Result<ByGold, 
         batch_threads: (layout.batch_threads()?.into_iter())
             .map(|place| (place.id.0.clone(), place))
             .collect(),
-        fell: layout.verdicts(),
+        fell: layout.verdicts()?,
         layout,
         answered,
     };

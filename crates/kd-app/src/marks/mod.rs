@@ -137,7 +137,7 @@ pub fn say(
     });
     let found = match live {
         Some(found) => Some(found),
-        None => verdict(layout, thread, &layout.verdicts())?,
+        None => verdict(layout, thread, &layout.verdicts()?)?,
     };
     let (mut mark, report) = found.ok_or_else(no_verdict)?;
     judge(&mut mark, word, &report).map_err(|why| unjudged(&why))?;

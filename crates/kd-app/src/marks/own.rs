@@ -5,9 +5,11 @@ use super::NAME_CHARS;
 use crate::error::UserError;
 use kd_core::clean::clean_line;
 use kd_core::deliberation::unmarked;
+use kd_core::event::Event;
 use kd_core::{ThreadId, Timestamp};
 use kd_engine::{Answers, Concluded};
 use kd_eval::marks::{By, Mark};
+use kd_store::error::Error;
 use kd_store::{Layout, Thread, Verdicts, log};
 use sha2::{Digest, Sha256};
 
@@ -39,15 +41,48 @@ fn digest(mark: &Mark) -> String {
     digits.collect()
 }
 
-/// Notes a verdict that fell, unless answers are from a record: anybody can have written them.
-pub(crate) fn note(layout: &Layout, concluded: &Concluded<'_>) {
+/// Notes a verdict that fell, unless answers are from a record: anybody can have written them. Returns a notice if that
+/// fails: the verdict cannot be marked then.
+pub(crate) fn note(layout: &Layout, concluded: &Concluded<'_>) -> Option<Event> {
     if concluded.answers == Answers::Recorded {
-        return;
+        return None;
     }
-    if let Some(mark) = unmarked(concluded.report, "") {
-        // A verdict without a note cannot be marked, and `kd mark` says so.
-        let _ = layout.note_verdict(&ThreadId(mark.thread.clone()), &digest(&mark));
-    }
+    let mark = unmarked(concluded.report, "")?;
+    let noted = layout.note_verdict(&ThreadId(mark.thread.clone()), &digest(&mark));
+    let text = unnoted(&noted.err()?);
+    Some(Event::Noticed { text })
+}
+
+/// Says why a verdict could not be noted, and what helps. It is recorded, so it names no file of the user.
+fn unnoted(error: &Error) -> String {
+    let (why, next) = match error {
+        Error::Unsafe { why, .. } => (
+            format!("verdicts.jsonl in your state folder is not used: {why}"),
+            "`kd mark right` names the file and what to do",
+        ),
+        Error::Io { action, source, .. } => (
+            format!(
+                "cannot {action} verdicts.jsonl in your state folder: {}",
+                source.kind()
+            ),
+            "free space, or make the folder writable",
+        ),
+        Error::NoHome { variable } => (
+            format!("you have no state folder: neither HOME nor {variable} is set"),
+            "set one of them",
+        ),
+        Error::LockBusy { .. } => (
+            "another program holds the lock of verdicts.jsonl in your state folder".to_owned(),
+            "wait for it to end, or stop it",
+        ),
+        _ => (
+            "verdicts.jsonl in your state folder cannot be used".to_owned(),
+            "`kd mark right` names the file and what to do",
+        ),
+    };
+    format!(
+        "this verdict was not noted as your own, so it cannot be marked later: {why}; {next}, then ask again"
+    )
 }
 
 /// Refuses a verdict that this user's `kd` did not see fall. What its members are called comes from somebody else's file
@@ -105,6 +140,44 @@ mod tests {
             answer: None,
             calls: 3,
             usd: 0.01,
+        }
+    }
+
+    #[test]
+    fn a_verdict_that_cannot_be_noted_says_why_and_names_no_file() {
+        let path = || std::path::PathBuf::from("/home/somebody/state");
+        let io = |kind: std::io::ErrorKind| Error::Io {
+            action: "write",
+            path: path(),
+            source: kind.into(),
+        };
+        let busy = Error::LockBusy {
+            path: path(),
+            holder: " by process 7".into(),
+            waited: std::time::Duration::from_secs(20),
+        };
+        let variable = "XDG_STATE_HOME";
+        let why = "others can write it";
+        for (error, parts) in [
+            (
+                Error::Unsafe { path: path(), why },
+                ["others can write it", "`kd mark right` names the file"],
+            ),
+            (
+                io(std::io::ErrorKind::StorageFull),
+                ["cannot write verdicts.jsonl", "no storage space"],
+            ),
+            (
+                io(std::io::ErrorKind::PermissionDenied),
+                ["permission denied", "make the folder writable"],
+            ),
+            (busy, ["holds the lock", "wait for it"]),
+            (Error::NoHome { variable }, ["neither HOME", "set one"]),
+        ] {
+            let text = unnoted(&error);
+            assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+            assert!(text.ends_with(", then ask again"), "{text}");
+            assert!(!text.contains("somebody"), "{text}");
         }
     }
 

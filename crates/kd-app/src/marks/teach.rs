@@ -52,7 +52,7 @@ pub fn lessons(env: &Env) -> Result<Vec<Lesson>, UserError> {
         .collect();
     let mut unmarked: Vec<Mark> = Vec::new();
     let mut reports: Vec<Report> = Vec::new();
-    let fell = layout.verdicts();
+    let fell = layout.verdicts()?;
     for place in newest(&layout)? {
         let Some((mark, report)) = readable(&layout, &place, &fell) else {
             continue;

@@ -163,7 +163,7 @@ impl Kingdom {
             }
             found.is_some() && !is_private
         });
-        let fell = layout.verdicts();
+        let fell = layout.verdicts()?;
         let at = (&layout, &threads, &fell);
         let (mut marked, passed_over) = all_marked(self, at)?;
         marked.retain(|question| ids.contains(question.known.id.as_str()));

@@ -61,7 +61,7 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
     let report = View::of(&records).report;
     let mut mark = deliberation::unmarked(&report, &project_key(layout.root()))
         .ok_or_else(kept::no_verdict)?;
-    kept::check_own(&thread, &mark, &layout.verdicts())?;
+    kept::check_own(&thread, &mark, &layout.verdicts()?)?;
     match (word, &args.by) {
         (Some(word), _) => {
             deliberation::judge(&mut mark, word, &report).map_err(|why| kept::unjudged(&why))?

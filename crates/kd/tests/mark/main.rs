@@ -4,6 +4,7 @@
 mod support;
 
 mod gold;
+mod notes;
 mod promises;
 mod shown;
 mod whose;

@@ -85,6 +85,25 @@ fn verdicts_in_threads_that_the_user_commits_are_marked_and_those_of_a_clone_are
             false => "kd did not see the verdict of",
         };
         refused(&Said::fed(kd, ""), part);
+        // A fork of it is no less somebody else's.
+        let run = |line: &[&str]| {
+            let mut kd = home.kd(line);
+            kd.current_dir(&clone);
+            Said::fed(kd, "")
+        };
+        let forked = run(&["fork", &id, "--json"]).json();
+        assert_eq!(forked["fork"]["foreign"], true, "{forked}");
+        let fork = forked["thread_id"].as_str().expect("an id");
+        refused(
+            &run(&["mark", fork, "right"]),
+            "is a fork of a thread that may be",
+        );
+        let shown = run(&["council", "show", fork]);
+        assert!(
+            ok(&shown).contains("; may be somebody else's"),
+            "{}",
+            shown.out
+        );
     }
     // Nor is a record marked that somebody changed: another model would earn the mark.
     let text = fs::read_to_string(&log).expect("read");
