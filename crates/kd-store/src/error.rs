@@ -1,10 +1,12 @@
 //! Errors of files on disk. Every error names its path and says what to do next.
 
 use crate::bounds::Bound;
-use crate::private::OTHERS_WRITE;
 use kd_core::formats::Newer;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Why a file that others can write is not used: see [`Error::Unsafe`].
+pub(crate) const OTHERS_WRITE: &str = "others can write it";
 use std::time::Duration;
 
 /// The reason why a store operation failed.

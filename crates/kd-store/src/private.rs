@@ -3,7 +3,7 @@
 //!
 //! Input: a path in a folder that [`make_private`] created. Output: its content, up to a limit.
 
-use crate::error::Error;
+use crate::error::{Error, OTHERS_WRITE};
 use crate::user_dirs::make_private;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -11,9 +11,6 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-
-/// Why a file that others can write is not used.
-pub(crate) const OTHERS_WRITE: &str = "others can write it";
 
 /// Opens a file; `None` if it does not exist. Does not block on a pipe.
 ///
