@@ -17,6 +17,18 @@ struct Index {
     open: BTreeMap<[char; 2], Vec<&'static str>>,
     /// Words in other scripts, such as Chinese, by first character.
     by_sign: BTreeMap<char, Vec<&'static str>>,
+    /// A bit for the first two bytes of each of them: most words of a text begin like none.
+    begins: [u64; BEGINS_BITS / 64],
+}
+
+/// Number of bits for the beginnings of the words of a list.
+const BEGINS_BITS: usize = 1024;
+
+/// Returns the bit for the first two bytes of a word.
+fn beginning(word: &str) -> usize {
+    let bytes = word.as_bytes();
+    let byte = |at: usize| usize::from(bytes.get(at).copied().unwrap_or_default());
+    (31 * byte(0) + byte(1)) % BEGINS_BITS
 }
 
 impl Index {
@@ -25,21 +37,27 @@ impl Index {
             by_word: BTreeMap::new(),
             open: BTreeMap::new(),
             by_sign: BTreeMap::new(),
+            begins: [0; BEGINS_BITS / 64],
         };
         for word in words {
             let mut letters = word.chars();
             let Some(first) = letters.next() else {
                 continue;
             };
-            if is_han(first) || !first.is_alphanumeric() {
+            let head = if is_han(first) || !first.is_alphanumeric() {
                 index.by_sign.entry(first).or_default().push(word);
+                &word[..first.len_utf8()]
             } else if word.ends_with('*') && word.find(is_edge) == Some(word.len() - 1) {
                 let two = [first, letters.next().unwrap_or(' ')];
                 index.open.entry(two).or_default().push(word);
+                word
             } else {
                 let end = word.find(is_edge).unwrap_or(word.len());
                 index.by_word.entry(&word[..end]).or_default().push(word);
-            }
+                &word[..end]
+            };
+            let bit = beginning(head);
+            index.begins[bit / 64] |= 1 << (bit % 64);
         }
         index
     }
@@ -47,21 +65,30 @@ impl Index {
     /// Returns the words that can begin at a word of a text.
     fn at(&self, lower: &str, start: usize, end: usize) -> impl Iterator<Item = &'static str> {
         let word = &lower[start..end];
-        let mut letters = word.chars();
-        let first = letters.next().unwrap_or(' ');
-        let two = [first, letters.next().unwrap_or(' ')];
-        let lists = [
-            self.by_word.get(word),
-            self.open.get(&two),
-            self.by_sign.get(&first),
-        ];
+        let bit = beginning(word);
+        let lists = match self.begins[bit / 64] >> (bit % 64) & 1 {
+            0 => [None; 3],
+            _ => {
+                let mut letters = word.chars();
+                let first = letters.next().unwrap_or(' ');
+                let two = [first, letters.next().unwrap_or(' ')];
+                [
+                    self.by_word.get(word),
+                    self.open.get(&two),
+                    self.by_sign.get(&first),
+                ]
+            }
+        };
         lists.into_iter().flatten().flatten().copied()
     }
 }
 
 /// Returns whether a character ends a word.
 fn is_edge(c: char) -> bool {
-    !c.is_alphanumeric() || is_han(c)
+    match c.is_ascii() {
+        true => !c.is_ascii_alphanumeric(),
+        false => !c.is_alphanumeric() || is_han(c),
+    }
 }
 
 thread_local! {
