@@ -3,14 +3,14 @@
 //! the answer. On a tie, only a conclusive statement decides.
 
 use super::amount_words::{CONFIDENCE, RESULTS, STATES};
-use super::clauses::{self, Before, Clause, Form, Role, Sentence};
+use super::clauses::{self, Before, Form, Role, Sentence};
 use super::cues;
 use super::gate::{self, Candidate, Open, Standing};
 use super::language::{Language, is_han};
 use super::number::{self, Number};
 use super::operands::{
-    copula_between, follows_copula, is_bound, is_dated, is_derived, is_difference, is_divisor,
-    is_limit, is_more, is_name, is_operand, is_operand_left, is_per, is_rejected, is_share_of,
+    follows_copula, is_bound, is_dated, is_derived, is_difference, is_limit, is_name, is_operand,
+    is_operand_left, is_per, is_rejected, is_share_of,
 };
 use super::prose::{self, Said};
 use super::{sayings, voices};
@@ -160,10 +160,35 @@ fn weighed(text: &str, language: Language) -> Said<String> {
     };
     match said {
         Said::Several if doubts.is_empty() => {
-            evident(&all, &sentences).map_or(Said::Several, Said::LastLine)
+            let found = evident(&all, &sentences).or_else(|| repeated(&all, &sentences));
+            found.map_or(Said::Several, Said::LastLine)
         }
         said => said,
     }
+}
+
+/// Returns the only number that several sentences give as the result, if no later one gives another: `5 · 4.8 = 24. So 24
+/// people are needed.`
+fn repeated(all: &[Weighed], sentences: &[Sentence]) -> Option<String> {
+    let mut keys: Vec<&str> = all.iter().map(|w| w.key.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let given = |key: &&&str| {
+        let own = || all.iter().filter(|w| w.key == **key);
+        let results = own().filter(|w| w.weight >= Weight::Concluded);
+        let mut places: Vec<usize> = results.map(|w| w.place).collect();
+        places.dedup();
+        places.len() > 1 && own().all(|w| w.weight > Weight::Against)
+    };
+    let mut found = keys.iter().filter(given);
+    let key = *found.next().filter(|_| found.next().is_none())?;
+    let first = all.iter().find(|w| w.key == key).map(|w| w.place)?;
+    let later = |w: &&Weighed| w.place >= first && w.key != key && w.weight > Weight::Named;
+    let held = matches!(
+        gate_of(key, all, sentences),
+        None | Some(Open::EndsOtherwise | Open::Outweighed | Open::GoesOn)
+    );
+    (held && !all.iter().any(|w| later(&w))).then(|| key.to_owned())
 }
 
 /// Returns the number with two pieces of evidence: the result of a sentence, repeated as the only number of the last one.
@@ -342,22 +367,15 @@ fn closing(lines: &[String], lower: &str, language: Language) -> Option<String> 
 
 /// Returns whether a sentence leaves the number open: a range, or one of two.
 fn is_open(lower: &str, here: &[Weighed]) -> bool {
+    /// Words between the two numbers of a range.
+    const JOINS: &[&str] = &[
+        "or", "to", "oder", "bis", "ou", "à", "o", "a", "或", "到", "至",
+    ];
     const OPEN: &[&str] = &[
         "between",
-        "or",
-        "to",
         "either",
         "zwischen",
-        "oder",
-        "bis",
         "entre",
-        "ou",
-        "à",
-        "o",
-        "a",
-        "或",
-        "到",
-        "至",
         "somewhere",
         "anywhere",
         "various",
@@ -399,8 +417,17 @@ fn is_open(lower: &str, here: &[Weighed]) -> bool {
     {
         return false;
     }
-    here.len() > 1 && here.iter().all(|w| w.weight <= Weight::Named) && cues::has(lower, OPEN)
+    let joined = here.windows(2).any(|pair| {
+        let between = lower.get(pair[0].end..pair[1].start).unwrap_or_default();
+        between.len() <= JOINED_BYTES_MAX && cues::has(between, JOINS)
+    });
+    here.len() > 1
+        && here.iter().all(|w| w.weight <= Weight::Named)
+        && (joined || cues::has(lower, OPEN))
 }
+
+/// Maximum bytes between the ends of a range with their units: `40 kilometres per hour or 50`.
+const JOINED_BYTES_MAX: usize = 40;
 
 /// Words that take back the number before them.
 pub(super) const REVOKES: &[&str] = &[
@@ -477,7 +504,6 @@ fn is_split(sentence: &Sentence, here: &[Weighed]) -> bool {
 /// Maximum number of numbers weighed per sentence, counted from the end.
 const NUMBERS_MAX: usize = 40;
 
-/// Returns the last numbers of a sentence in digits, or those in words.
 /// Returns whether a text ends with the preposition of a year: `It began in `.
 fn leads_year(before: &str) -> bool {
     const LEADS: [&str; 6] = ["in", "im", "jahr", "en", "since", "année"];
@@ -542,33 +568,10 @@ fn numbers_of(sentence: &Sentence, language: Language) -> Vec<Number> {
         numbers = super::numerals::spoken(&sentence.text);
     }
     let concluded = numeral_concluded(sentence, &numbers);
-    if let Some(concluded) = concluded.or_else(|| numeral_stated(sentence, &numbers)) {
+    if let Some(concluded) = concluded {
         numbers.push(concluded);
     }
     numbers
-}
-
-/// Returns the number in words that a verb states after the last numeral: `15% of 240 is thirty-six.`
-fn numeral_stated(sentence: &Sentence, numbers: &[Number]) -> Option<Number> {
-    const VERBS: &[&str] = &[
-        " is ", " are ", " equals ", " makes ", " ist ", " sind ", " ergibt ", " macht ", " est ",
-        " font ", " fait ", " es ", " son ", " = ", "是", "为", "等于",
-    ];
-    let last = numbers.last()?;
-    let rest = sentence.text.get(last.end..)?;
-    let (at, verb) = VERBS
-        .iter()
-        .filter_map(|verb| rest.find(verb).map(|at| (at, verb)))
-        .min_by_key(|(at, _)| *at)?;
-    let from = last.end + at + verb.len();
-    let text = sentence.text.get(from..)?;
-    let is_bare = text.split_whitespace().count() <= 4 && !text.contains([',', ';', ':', '，']);
-    let (key, start, end) = super::numerals::numeral_at(text).filter(|_| is_bare)?;
-    Some(Number {
-        key,
-        start: from + start,
-        end: from + end,
-    })
 }
 
 /// Returns the number in words of a final clause that draws a conclusion from numerals: `128 bits, soit seize octets`.
@@ -626,7 +629,6 @@ fn of_sentence(sentence: &Sentence, place: usize, numbers: &[Number]) -> Vec<Wei
             percent: unit.starts_with(['%', '％']),
             converts: converts(sentence, numbers, n),
             settles: matches!(clause.role, Role::Conclusion | Role::Contrast)
-                || sums_up(sentence, at)
                 || sentence.clauses[..at]
                     .iter()
                     .any(|c| c.role == Role::Conclusion)
@@ -664,32 +666,6 @@ fn converts(sentence: &Sentence, numbers: &[Number], n: usize) -> bool {
         && unit
         && !calculates
         && own.is_some_and(|text| is_alone(text, &[number], clause.start))
-}
-
-/// Returns whether the previous clause announces a sum: `Adding these up, budget 3,500.`
-fn sums_up(sentence: &Sentence, at: usize) -> bool {
-    const SUMS: &[&str] = &[
-        "adding",
-        "added up",
-        "adds up",
-        "all told",
-        "in total",
-        "taken together",
-        "zusammengerechnet",
-        "zusammen",
-        "addiert",
-        "insgesamt",
-        "en additionnant",
-        "au total",
-        "sumando",
-        "sumado",
-        "en total",
-        "加起来",
-        "相加",
-        "总共",
-    ];
-    let before = at.checked_sub(1).and_then(|b| sentence.clauses.get(b));
-    before.is_some_and(|clause| cues::has(&clause.lower, SUMS))
 }
 
 /// Returns whether the author explicitly chooses the number at a position in a clause: `Me quedo con 6`.
@@ -737,6 +713,21 @@ fn is_own_choice(clause: &str, place: usize) -> bool {
     between.split_whitespace().count() <= 3 && !is_rejected(head)
 }
 
+/// Returns whether a text ends in words by which the author sets the number behind it: `I would set it to`, `je dirais`.
+fn is_own_estimate(head: &str) -> bool {
+    const SAYS: [&str; 6] = [
+        "i'd say",
+        "i would say",
+        "ich würde sagen",
+        "je dirais",
+        "yo diría",
+        "我认为设成",
+    ];
+    let bare = head.trim_end_matches(|c: char| !c.is_alphanumeric());
+    SAYS.iter().any(|words| bare.ends_with(words))
+        || super::weights::ends_in_own_conditional(head) && !is_rejected(head)
+}
+
 fn weight(
     sentence: &Sentence,
     at: usize,
@@ -778,10 +769,7 @@ fn weight(
     if is_rejected(before) {
         return Weight::Against;
     }
-    if is_difference(before, behind)
-        || is_limit(before, behind)
-        || numbers.len() > 1 && is_divisor(before, behind)
-    {
+    if is_difference(before, behind) || is_limit(before, behind) {
         return Weight::Nothing;
     }
     // `∴ the trip takes 2.5 h`
@@ -796,7 +784,7 @@ fn weight(
     if sentence.asks() || is_bound(sentence, numbers, n) {
         return Weight::Nothing;
     }
-    if clause.in_brackets && !is_whole(sentence, clause) {
+    if clause.in_brackets {
         let pure = is_unit_alone(&clause.lower);
         return if pure {
             Weight::Reported
@@ -854,16 +842,16 @@ fn weight(
     if is_own_choice(&clause.lower, number.start.saturating_sub(clause.start)) && !operand {
         return Weight::Stated;
     }
+    let head = clause
+        .lower
+        .get(..number.start.saturating_sub(clause.start));
+    if single_here && !operand && head.is_some_and(is_own_estimate) {
+        return Weight::Stated;
+    }
     let clause_text = text.get(clause.start..clause.end).unwrap_or_default();
     let equals = clause_text
         .rfind(['=', '≈', '＝'])
         .map(|e| clause.start + e);
-    // `3x = 18` is a step towards `x = 6`.
-    if let Some(equals) = equals.filter(|e| *e < number.start)
-        && is_step(text.get(clause.start..equals).unwrap_or_default())
-    {
-        return Weight::Result;
-    }
     if operand && !equals.is_some_and(|e| number.start > e && !is_operand_left(behind)) {
         return Weight::Nothing;
     }
@@ -896,7 +884,11 @@ fn weight(
     let hypothetical =
         cues::has(&clause.lower, cues::HYPOTHETICAL) && !cues::has(&clause.lower, cues::OWN);
     let states = cues::has(&clause.lower, STATES) || cues::has(&clause.lower, RESULTS);
-    if !digits && !alone && !states && text.split_whitespace().count() > 8 {
+    let words = match text.chars().filter(|c| is_han(*c)).count() {
+        0 => text.split_whitespace().count(),
+        signs => signs / 2,
+    };
+    if !digits && !alone && !states && words > 8 {
         return Weight::Nothing;
     }
     if hypothetical && !alone {
@@ -985,14 +977,11 @@ fn weight(
     {
         return Weight::Named;
     }
-    if single && cues::has(&clause.lower, STATES) && !is_more(behind) {
+    if single && cues::has(&clause.lower, STATES) {
         return Weight::Concluded;
     }
     if single && clause.role == Role::Conclusion {
         return Weight::Concluded;
-    }
-    if !single && n + 1 < numbers.len() && copula_between(text, number, &numbers[n + 1]) {
-        return Weight::Nothing;
     }
     if (single || is_last(&same_clause, number))
         && (cues::has(&clause.lower, RESULTS) || follows_copula(before))
@@ -1004,19 +993,6 @@ fn weight(
         };
     }
     Weight::Named
-}
-
-/// Returns whether the left side of an equation has a variable with a factor: `3x`, `2 y + 1`.
-fn is_step(left: &str) -> bool {
-    let side = left.rsplit(['=', ':', '：']).next().unwrap_or(left);
-    let chars: Vec<char> = side.chars().filter(|c| !c.is_whitespace()).collect();
-    let is_variable = |at: usize| {
-        let letter = |n: Option<&char>| n.is_some_and(|c| c.is_alphabetic());
-        matches!(chars[at], 'a' | 'b' | 'n' | 'x' | 'y' | 'z')
-            && !letter(at.checked_sub(1).and_then(|b| chars.get(b)))
-            && !letter(chars.get(at + 1))
-    };
-    (0..chars.len()).any(is_variable) && chars.iter().any(char::is_ascii_digit)
 }
 
 /// Returns whether a number has at most a short unit beside it: `(90)`, `(-4 °C)`, `(15 天)`.
@@ -1031,11 +1007,6 @@ fn is_unit_alone(clause: &str) -> bool {
 
 fn is_last(all: &[&Number], number: &Number) -> bool {
     all.last().is_some_and(|last| last.start == number.start)
-}
-
-fn is_whole(sentence: &Sentence, clause: &Clause) -> bool {
-    let outside = sentence.clauses.iter().filter(|c| !c.in_brackets);
-    outside.count() == 0 && clause.in_brackets && sentence.clauses.len() == 1
 }
 
 /// Returns whether a clause is a number with at most a unit: `about 6 weeks`.
@@ -1129,6 +1100,8 @@ fn is_alone(clause: &str, numbers: &[&Number], start: usize) -> bool {
 fn stands_out(sentence: &Sentence, at: usize) -> bool {
     let clause = &sentence.clauses[at];
     match clause.before {
+        // `At 200, the top browns too soon.`
+        Before::Start if is_circumstance(sentence, at) => false,
         Before::Start | Before::Colon => {
             let listed = matches!(
                 sentence.form,
@@ -1149,6 +1122,20 @@ fn stands_out(sentence: &Sentence, at: usize) -> bool {
             turned || matches!(clause.role, Role::Conclusion | Role::Contrast)
         }
     }
+}
+
+/// Returns whether a clause only begins with a preposition what the next one says.
+fn is_circumstance(sentence: &Sentence, at: usize) -> bool {
+    const PREPOSITIONS: [&str; 46] = [
+        "at", "in", "with", "on", "under", "over", "above", "below", "from", "for", "after",
+        "before", "without", "by", "bei", "mit", "ab", "unter", "über", "nach", "vor", "für",
+        "ohne", "à", "avec", "sous", "sur", "après", "avant", "pour", "sans", "dès", "con", "en",
+        "por", "para", "sin", "desde", "tras", "bajo", "a", "在", "按", "以", "用", "到",
+    ];
+    let lower = &sentence.clauses[at].lower;
+    let next = sentence.clauses.get(at + 1);
+    PREPOSITIONS.iter().any(|word| clauses::begins(lower, word))
+        && next.is_some_and(|c| c.before == Before::Comma && c.role == Role::Claim)
 }
 
 fn bold_ranges(text: &str) -> Vec<(usize, usize)> {

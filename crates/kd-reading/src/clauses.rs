@@ -76,11 +76,23 @@ pub(super) struct Clause {
 }
 
 impl Sentence {
-    /// Returns whether the sentence asks.
+    /// Returns whether the sentence asks, rather than quotes a question at its end: `It is "whom": *To whom?*`
     pub(super) fn asks(&self) -> bool {
-        self.text
-            .trim_end_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '?' | '？'))
-            .ends_with(['?', '？'])
+        let end = self
+            .text
+            .trim_end_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '?' | '？'));
+        let close = self.text[end.len()..].chars().next();
+        let open = match close {
+            Some('”') => '“',
+            Some('“') => '„',
+            Some('»') => '«',
+            Some('」') => '「',
+            other => other.unwrap_or_default(),
+        };
+        let quotes = matches!(close, Some('*' | '_' | '"' | '”' | '“' | '»' | '」'));
+        let opened = end.rfind(open).filter(|_| quotes);
+        let quoted = opened.is_some_and(|at| end[..at].contains(char::is_alphanumeric));
+        end.ends_with(['?', '？']) && !quoted
     }
 
     /// Returns whether the whole sentence is in brackets.

@@ -1,6 +1,6 @@
 //! Independent pieces of evidence for an option: its place in the reply, and what the reply says about it and the others.
 
-use super::clauses::Role;
+use super::clauses::{self, Before, Role};
 use super::gate_mentions::tells_of_others;
 use super::options::{Mention, Options};
 use super::prose;
@@ -14,6 +14,8 @@ use std::collections::BTreeSet;
 pub(super) struct Evidence {
     /// The first sentence with an option names no other one.
     pub(super) first: bool,
+    /// The first sentence with an option names only other ones.
+    pub(super) opens_otherwise: bool,
     /// The last sentence with an option names no other one.
     pub(super) last: bool,
     /// The author chooses it, concludes with it, or calls it the best, and does so with no other one.
@@ -37,6 +39,7 @@ impl Evidence {
         let framed = self.first && self.last;
         match weight {
             Some(Weight::Named) => framed,
+            Some(Weight::Praised) if self.opens_otherwise => self.against,
             Some(Weight::Praised) => framed || self.closes || self.last && self.against,
             Some(Weight::Best) => {
                 self.first || self.last || self.closes || self.against || self.marked
@@ -83,6 +86,10 @@ pub(super) fn of(
     let end = (0..sentences.len()).rev().find(says);
     Evidence {
         first: only(first),
+        opens_otherwise: first.is_some_and(|at| {
+            let mut here = weighed.iter().filter(|w| w.place == at);
+            here.all(|w| w.item != item && w.weight > Weight::Against)
+        }),
         last: only(last),
         own: owned.peek().is_some() && owned.all(|w| w.item == item),
         closes: final_one.is_some_and(|w| w.item == item && Some(w.place) >= end),
@@ -112,6 +119,12 @@ const ASKS: &[&str] = &[
     "哪种",
 ];
 
+/// Words that begin a relative clause.
+const RELATIVES: [&str; 14] = [
+    "who", "which", "whose", "that", "der", "die", "das", "dem", "den", "deren", "qui", "que",
+    "quien", "dont",
+];
+
 /// Returns whether an option has its own sentences while the other ones share theirs.
 fn is_apart(item: usize, weighed: &[Weighed], sentences: &[Spoken], options: &Options) -> bool {
     let items =
@@ -125,7 +138,15 @@ fn is_apart(item: usize, weighed: &[Weighed], sentences: &[Spoken], options: &Op
             .peekable();
         own.peek().is_some() && own.all(|items| items.len() > 1 && !items.contains(&item))
     });
-    let claims = |w: &&Weighed| w.item == item && w.weight >= Weight::Named;
+    // `The one who followed on Bismarck`: not what the sentence is about.
+    let related = |w: &Weighed| {
+        let clause = sentences[w.place].sentence.clauses.get(w.clause);
+        clause.is_some_and(|c| {
+            c.before == Before::Comma
+                && RELATIVES.iter().any(|word| clauses::begins(&c.lower, word))
+        })
+    };
+    let claims = |w: &&Weighed| w.item == item && w.weight >= Weight::Named && !related(w);
     let plain = weighed.iter().filter(claims).count() > 0;
     // `The vote is open between milk and juice.`
     let asks = |s: &Spoken| {

@@ -6,8 +6,7 @@ use super::clauses::{Before, Role, Sentence};
 use super::cues;
 use super::gate_account::{Account, is_negative, lower};
 use super::gate_mentions::{
-    is_aside, is_bounded, is_examined, is_foreign, is_listed, is_quoted, is_ranked, is_relative,
-    is_year,
+    is_aside, is_bounded, is_examined, is_foreign, is_listed, is_ranked, is_relative,
 };
 use super::gate_reasons::{
     commits_later, ends_otherwise, ends_short, ends_with_several, gives_up, goes_on, has_rival,
@@ -47,7 +46,7 @@ pub(super) struct Candidate {
 /// Why a reply stays open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Open {
-    /// Only quoted, reported, listed, ranked second, conditional or ruled out.
+    /// Only reported, listed, ranked second, conditional or ruled out.
     Unfounded,
     /// The reply ends without a decision.
     GivesUp,
@@ -81,10 +80,9 @@ pub(super) enum Open {
 
 type Check = fn(&Account) -> bool;
 
-/// What a mention is that does not answer, however it is worded: a quotation, the choice of somebody else, a rank behind
+/// What a mention is that does not answer, however it is worded: the choice of somebody else, a rank behind
 /// the first, one of a list.
-const EXPLAINED: [fn(&Account, &Candidate) -> bool; 9] = [
-    is_quoted,
+const EXPLAINED: [fn(&Account, &Candidate) -> bool; 7] = [
     is_foreign,
     is_ranked,
     is_listed,
@@ -92,7 +90,6 @@ const EXPLAINED: [fn(&Account, &Candidate) -> bool; 9] = [
     is_examined,
     is_relative,
     is_bounded,
-    is_year,
 ];
 
 /// The reasons, in the order in which they are checked.
@@ -441,7 +438,6 @@ mod tests {
         (
             Some(Open::Unfounded),
             &[
-                "Many say that \"tea[C*] is best\".",
                 "My colleague prefers tea[C*].",
                 "Mi compañero prefiere tea[C*].",
                 "Second choice: tea[C*].",
@@ -530,7 +526,6 @@ mod tests {
                 "In any case more than 40[C*].",
                 "No more than 40[C*], no fewer than 30[L].",
                 "反正比40[C*]多。",
-                "In 2019[C*] there were 40[L].",
             ],
         ),
         (
@@ -544,7 +539,6 @@ mod tests {
             Some(Open::Parallel),
             &[
                 "One source has 5[C*], the other has 7[L].",
-                "It is 17[L*] with tax and 20[L] without.",
                 "要么是5[L]，要么是7[L*]。",
             ],
         ),

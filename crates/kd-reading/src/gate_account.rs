@@ -305,28 +305,6 @@ impl Account<'_> {
         joined && word(between).is_some() && word(between) == word(behind)
     }
 
-    /// Returns whether `and` or `or` joins two numbers in a clause: `17 with tax and 20 without`.
-    pub(super) fn are_joined(&self, one: &Candidate, other: &Candidate) -> bool {
-        const AND: &[&str] = &["and", "or", "und", "oder", "et", "ou", "y", "o", "和", "或"];
-        let Some(sentence) = self.sentences.get(one.place) else {
-            return false;
-        };
-        let (first, second) = if one.start < other.start {
-            (one, other)
-        } else {
-            (other, one)
-        };
-        let same = sentence.clause_at(one.start) == sentence.clause_at(other.start);
-        let between = sentence
-            .text
-            .get(first.end..second.start)
-            .unwrap_or_default();
-        let inside =
-            |c: &Candidate| c.place == one.place && c.start > first.start && c.start < second.start;
-        let adjacent = !self.candidates.iter().any(inside);
-        self.numbers && same && adjacent && cues::has(&between.to_lowercase(), AND)
-    }
-
     pub(super) fn rivals(&self) -> impl Iterator<Item = &Candidate> {
         self.candidates.iter().filter(|c| !c.own)
     }

@@ -181,36 +181,6 @@ pub(super) fn is_bounded(account: &Account, one: &Candidate) -> bool {
     short && leads || han || case || more
 }
 
-/// Returns whether a number is the year of something: `In 2019 there were 40.`
-pub(super) fn is_year(account: &Account, one: &Candidate) -> bool {
-    const LEADS: &[&str] = &[
-        "in", "since", "until", "by", "im jahr", "seit", "bis", "en", "depuis", "desde", "hasta",
-        "año", "année",
-    ];
-    let Some(sentence) = account.sentences.get(one.place).filter(|_| account.numbers) else {
-        return false;
-    };
-    let digits = sentence.text.get(one.start..one.end).unwrap_or_default();
-    let year = digits.len() == 4 && digits.parse().is_ok_and(|y: u32| (1900..2100).contains(&y));
-    let before = sentence
-        .text
-        .get(..one.start)
-        .unwrap_or_default()
-        .to_lowercase();
-    let leads = cues::places(&before, LEADS)
-        .last()
-        .is_some_and(|(_, end)| before[end..].trim().is_empty());
-    let others = account.candidates.iter().any(|c| {
-        (c.place != one.place || c.start != one.start) && c.standing > Standing::Explained
-    });
-    let han = sentence
-        .text
-        .get(one.end..)
-        .unwrap_or_default()
-        .starts_with('年');
-    year && others && (leads || han)
-}
-
 /// Returns whether a value is in a sentence in brackets.
 pub(super) fn is_aside(account: &Account, one: &Candidate) -> bool {
     one.place > 0
@@ -257,27 +227,6 @@ pub(super) fn is_listed(account: &Account, one: &Candidate) -> bool {
                 && (r.standing > Standing::Rejected || contest)
                 && between.is_some_and(joined)
         })
-}
-
-/// Returns whether a value is inside a quotation that says more than the value.
-pub(super) fn is_quoted(account: &Account, candidate: &Candidate) -> bool {
-    const OPEN: [char; 6] = ['"', '“', '„', '«', '「', '『'];
-    const CLOSE: [char; 6] = ['"', '”', '“', '»', '」', '』'];
-    let text = account
-        .sentences
-        .get(candidate.place)
-        .map(|s| s.text.as_str());
-    let text = text.unwrap_or_default();
-    let before = text.get(..candidate.start).unwrap_or_default();
-    let behind = text.get(candidate.end..).unwrap_or_default();
-    let (Some(open), Some(close)) = (before.rfind(OPEN), behind.find(CLOSE)) else {
-        return false;
-    };
-    let quoted = |text: &str| text.chars().any(char::is_alphanumeric);
-    let lead = before.get(open..).unwrap_or_default();
-    let straight = lead.starts_with('"') && before.matches('"').count() % 2 == 0;
-    let closed = lead.chars().skip(1).any(|c| CLOSE.contains(&c));
-    !account.numbers && !straight && !closed && (quoted(lead) || quoted(&behind[..close]))
 }
 
 /// Returns whether the value is the choice of a third person.

@@ -138,7 +138,6 @@ pub(super) fn is_parallel(account: &Account) -> bool {
             || r.place == own.place && cues::has(&around, EQUALLY)
             || beside && cases(r) > 1
             || beside && account.are_paired(own, r)
-            || beside && own.standing == r.standing && account.are_joined(own, r)
     }) || account.rivals().any(|r| {
         let clause = |c: &Candidate| account.sentences.get(c.place).map(|s| s.clause_at(c.start));
         let other = account.around(r);

@@ -242,6 +242,8 @@ const ANSWER_FIELDS: &[&str] = &[
     "bestanswer",
     "pick",
 ];
+/// Fields of those that may also hold an intermediate result.
+const STEP_FIELDS: &[&str] = &["result", "value", "output", "label", "position", "option"];
 /// Fields that wrap the requested object.
 const WRAPPERS: &[&str] = &[
     "response",
@@ -363,7 +365,18 @@ enum InObjects {
 }
 
 fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
-    let found = json::objects(text);
+    if let Some(answer) = first_of_list(wanted, text) {
+        return InObjects::Read(answer, Step::Exact);
+    }
+    let mut found = json::objects(text);
+    // `[{"step": 1, "result": "ok"}, {"answer": "no"}]`
+    let final_one = |one: &Found| {
+        answer_field(&one.value).is_some_and(|(name, _)| !STEP_FIELDS.contains(&name.as_str()))
+    };
+    let steps = |one: &Found| answer_field(&one.value).is_some() && !final_one(one);
+    if found.last().is_some_and(final_one) {
+        found.retain(|one| !steps(one));
+    }
     let mut read: Vec<(Answer, Step, &Found)> = Vec::new();
     let mut unclear = false;
     for one in &found {
@@ -430,6 +443,18 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
     }
 }
 
+/// Returns the option that begins a JSON list of texts, if no other text is one: `["Lisbon", "It has the breeze."]`
+fn first_of_list(wanted: &Wanted, text: &str) -> Option<Answer> {
+    let Wanted::Option(options) = wanted else {
+        return None;
+    };
+    let items: Vec<String> = serde_json::from_str(text).ok()?;
+    let (first, rest) = items.split_first()?;
+    let at = options.stated(first)?;
+    let others = rest.iter().filter_map(|item| options.stated(item));
+    others.count().eq(&0).then_some(Answer::Option(at))
+}
+
 /// Returns the answer in an object; `None` if it has none.
 fn of_object(wanted: &Wanted, found: &Found, text: &str) -> Result<Option<Answer>, Unread> {
     let mut value = &found.value;
@@ -458,7 +483,13 @@ fn of_object(wanted: &Wanted, found: &Found, text: &str) -> Result<Option<Answer
             Wanted::Json if found.form <= Form::Fenced => {
                 Some(Answer::Text(found.value.to_string()))
             }
-            _ if found.twice.is_empty() => fields::any(wanted, &found.value),
+            _ if found.twice.is_empty() => match fields::any(wanted, &found.value) {
+                Some(Answer::Text(key)) if matches!(wanted, Wanted::Number) => {
+                    let key = regrouped(&key, &found.value, text).unwrap_or(key);
+                    Some(Answer::Text(key))
+                }
+                any => any,
+            },
             _ => None,
         });
     };
@@ -484,12 +515,17 @@ fn of_object(wanted: &Wanted, found: &Found, text: &str) -> Result<Option<Answer
 /// separator groups digits: by its language, or by the same digits without a separator.
 fn grouped(said: &str, object: &Value, text: &str) -> Option<String> {
     let [one]: [number::Number; 1] = number::numbers(said, Language::of(said)).try_into().ok()?;
-    let (whole, decimals) = one.key.split_once('.')?;
+    let (whole, decimals) = said.get(one.start..one.end)?.split_once(['.', ','])?;
     if decimals.len() != 3 {
         return None;
     }
     let mut words = String::new();
     strings(object, &mut words);
+    // The names of the fields are in the language of the reply, too.
+    for name in object.as_object().into_iter().flat_map(|o| o.keys()) {
+        words.push_str(name);
+        words.push('\n');
+    }
     let by_language = number::only(said, Language::of(&words)).filter(|key| *key != one.key);
     let joined = format!("{whole}{decimals}");
     let mut elsewhere = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | ','));
@@ -497,6 +533,14 @@ fn grouped(said: &str, object: &Value, text: &str) -> Option<String> {
         let again = elsewhere.any(|word| word.trim_matches(['.', ',']) == joined);
         again.then_some(joined)
     })
+}
+
+/// Returns the number of the field that was read as `key`, if the rest of the reply shows that its separator groups
+/// digits.
+fn regrouped(key: &str, object: &Value, text: &str) -> Option<String> {
+    let mut texts = object.as_object()?.values().filter_map(Value::as_str);
+    let reads = |said: &&str| number::only(said, Language::of(said)).as_deref() == Some(key);
+    grouped(texts.find(reads)?, object, text)
 }
 
 /// Collects the texts of a JSON value.

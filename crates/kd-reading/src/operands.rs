@@ -62,34 +62,6 @@ pub(super) fn is_difference(before: &str, behind: &str) -> bool {
     words.next().is_some() && compared || REFERS.iter().any(|than| head.ends_with(than))
 }
 
-/// Returns whether a number divides another one, or is a factorial: `divide by 4!`.
-pub(super) fn is_divisor(before: &str, behind: &str) -> bool {
-    const DIVIDES: [&str; 16] = [
-        "divide by",
-        "divided by",
-        "dividing by",
-        "multiply by",
-        "multiplied by",
-        "geteilt durch",
-        "teilen durch",
-        "dividiert durch",
-        "diviser par",
-        "divisé par",
-        "multiplier par",
-        "dividir por",
-        "dividir entre",
-        "dividido por",
-        "除以",
-        "乘以",
-    ];
-    let head = end_of(before).to_lowercase();
-    let head = head.trim_end();
-    let factorial = behind
-        .strip_prefix('!')
-        .is_some_and(|rest| rest.starts_with([',', ')', '/', '·', '×']));
-    factorial || DIVIDES.iter().any(|word| head.ends_with(word))
-}
-
 /// Returns whether a number is only a limit of the answer: `over 9000`, `no fewer than 12`.
 pub(super) fn is_limit(before: &str, behind: &str) -> bool {
     const LIMITS: [&str; 22] = [
@@ -146,16 +118,6 @@ pub(super) fn is_limit(before: &str, behind: &str) -> bool {
     // Only as a whole statement: a requirement may be `at least 3 members`.
     let whole = lead.is_empty() && behind.chars().filter(|c| c.is_alphabetic()).count() <= 12;
     whole && !NEARLY.iter().any(|w| lead.ends_with(w))
-}
-
-/// Returns whether a number counts an addition: `18 more`.
-pub(super) fn is_more(behind: &str) -> bool {
-    let next = behind
-        .split_whitespace()
-        .next()
-        .unwrap_or_default()
-        .to_lowercase();
-    ["more", "mehr", "weitere", "más"].contains(&next.as_str())
 }
 
 /// Returns whether the words directly before a number rule it out.
@@ -478,19 +440,4 @@ pub(super) fn follows_copula(before: &str) -> bool {
     PRONOUNS.contains(&word(0)) && COPULAS.contains(&word(1))
         || COPULAS.contains(&last)
         || lower.ends_with(['是', '为', '有', '达', '约'])
-}
-
-pub(super) fn copula_between(text: &str, one: &Number, two: &Number) -> bool {
-    let between = text
-        .get(one.end..two.start)
-        .unwrap_or_default()
-        .to_lowercase();
-    cues::has(
-        &between,
-        &[
-            "is", "are", "have", "has", "makes", "gives", "equals", "ist", "sind", "hat", "haben",
-            "ergibt", "est", "sont", "ont", "fait", "font", "es", "son", "tiene", "tienen",
-            "yields", "so",
-        ],
-    ) || between.contains(['是', '得', '为'])
 }

@@ -206,14 +206,6 @@ impl Options {
         self.items.len()
     }
 
-    /// Returns whether an option is a sentence rather than a name: `The firewall blocks port 443`.
-    pub(super) fn is_statement(&self, item: usize) -> bool {
-        /// Minimum words of a sentence.
-        const WORDS_MIN: usize = 4;
-        let name = self.items.get(item).and_then(|names| names.first());
-        name.is_some_and(|name| name.split_whitespace().count() >= WORDS_MIN)
-    }
-
     /// Returns whether the options were shown with letters.
     pub(super) fn has_letters(&self) -> bool {
         !self.are_default && self.labels.iter().any(|l| l.len() == 1)
@@ -261,6 +253,13 @@ impl Options {
             ')', '.', ':', ' ', ']', '—', '–', '-', ',', '(', '。', '，', '、', '：',
         ])?;
         let (label, more) = rest.split_at(cut);
+        // `A-2041` and `B.1` are names.
+        let mut behind = more.chars();
+        if behind.next().is_some_and(|c| matches!(c, '-' | '.'))
+            && behind.next().is_some_and(|c| c.is_ascii_alphanumeric())
+        {
+            return None;
+        }
         let at = by_label(label.trim_matches(['(', '[', '*', '"']))?;
         let separated = !more.starts_with(' ')
             || more

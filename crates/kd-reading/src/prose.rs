@@ -1,12 +1,11 @@
 //! Reads an answer in prose as a person would: labelled lines, the chosen option rather than a rejected one, the number
 //! on the last line. Ambiguous text is not read.
 
-use super::folded::Folded;
 use super::language::{Language, is_han};
 use super::lettered::Led;
-use super::marks::{marked_line, placed_first};
+use super::marks::marked_line;
 use super::options::Options;
-use super::prose_words::{DECIDES, RESULTS, TURNS, UNDECIDED};
+use super::prose_words::{DECIDES, RESULTS, TURNS};
 use super::statements::{Stated, Taken, announced, labelled, stated};
 use super::{clauses, date, number, refusal, sayings};
 
@@ -79,26 +78,9 @@ pub fn option(text: &str, options: &Options) -> Said<usize> {
         {
             Said::Several
         }
-        Said::Words(at) if lists_letters(text, options, at) => Said::Several,
         Said::Labelled(_) | Said::Words(_) if ends_unknown(text) => Said::Several,
         said => said,
     }
-}
-
-/// Returns whether a short text enumerates single-letter options and singles out none: `could be A, B or C`.
-fn lists_letters(text: &str, options: &Options, at: usize) -> bool {
-    let names: Vec<String> = options.names().map(str::to_uppercase).collect();
-    let is_letter = |name: &String| name.chars().count() == 1;
-    if !names.iter().all(is_letter)
-        || text.contains("**")
-        || text.lines().filter(|l| !l.trim().is_empty()).count() > 1
-    {
-        return false;
-    }
-    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
-    let count = |name: &String| words.iter().filter(|word| **word == name.as_str()).count();
-    let named = names.iter().filter(|name| count(name) > 0).count();
-    named > 2 && count(&names[at]) < 2
 }
 
 /// Returns whether the last sentence says that the author no longer knows.
@@ -140,7 +122,6 @@ fn said_option(text: &str, options: &Options) -> Said<usize> {
     });
     match labelled {
         Taken::One(at) if is_taken_back(text, &stated, at, options) => return Said::Several,
-        Taken::One(at) if ends_otherwise(text, at, options) => return Said::Several,
         Taken::One(at) if has_rival(text, &stated, at, options) => return Said::Several,
         Taken::One(at) => return Said::Labelled(at),
         Taken::Several => return Said::Several,
@@ -228,7 +209,7 @@ fn chosen_as_written(text: &str, options: &Options) -> Said<usize> {
     if let Some(placed) = by_place(text, options) {
         return placed;
     }
-    if let Some(first) = placed_first(text, options).or_else(|| options.largest_share(text)) {
+    if let Some(first) = options.largest_share(text) {
         return Said::Words(first);
     }
     match (
@@ -244,8 +225,9 @@ fn chosen_as_written(text: &str, options: &Options) -> Said<usize> {
             {
                 return Said::Several;
             }
-            let Some(said) = side.or_else(|| super::stance::of(text).filter(|_| !is_unable(text)))
-            else {
+            let Some(said) = side.or_else(|| {
+                super::stance::of(text).filter(|_| !is_unable(text) && !super::asks_back(text))
+            }) else {
                 return Said::Nothing;
             };
             let word = if said { "yes" } else { "no" };
@@ -316,13 +298,6 @@ fn is_taken_back(text: &str, stated: &[Stated], at: usize, options: &Options) ->
     (turns(&rest) || again) && clauses::sentences(&rest).iter().any(other)
 }
 
-/// Returns whether the last line consists of another option.
-fn ends_otherwise(text: &str, at: usize, options: &Options) -> bool {
-    let last = text.lines().rev().find(|line| !line.trim().is_empty());
-    let stated = last.and_then(|line| options.stated(&bare(line)));
-    stated.is_some_and(|other| other != at)
-}
-
 /// Returns whether a text chooses another option as clearly as its label does, without a change of mind.
 fn has_rival(text: &str, stated: &[Stated], at: usize, options: &Options) -> bool {
     if turns(text) {
@@ -342,14 +317,8 @@ fn has_rival(text: &str, stated: &[Stated], at: usize, options: &Options) -> boo
 pub fn number(text: &str, language: Language) -> Said<String> {
     let whole = |line: &str| match super::amounts::decide(line, language) {
         Said::LastLine(key) => Taken::One(key),
-        said => match (number_of(line, language), said) {
-            (Some(key), _) => Taken::One(key),
-            (None, Said::Nothing) => match super::numerals::numeral(line) {
-                Some(key) if line.split_whitespace().count() <= 6 => Taken::One(key),
-                _ => Taken::None,
-            },
-            _ => Taken::Several,
-        },
+        Said::Nothing => Taken::None,
+        _ => Taken::Several,
     };
     // The first statement behind a label answers: `The answer is 6. That is 4 more than last year.`
     let read = |line: &str| match first_statement(line).map(whole) {
@@ -366,11 +335,6 @@ pub fn number(text: &str, language: Language) -> Said<String> {
     }
     if let Some(key) = own_line(text, language) {
         return Said::Labelled(key);
-    }
-    if let Some(key) = super::numerals::numeral(text).filter(|_| {
-        text.len() <= 200 && !is_undecided(&text.to_lowercase()) && !text.contains(['?', '？'])
-    }) {
-        return Said::Words(key);
     }
     let Some(declined) = refusal::of(text) else {
         return super::amounts::decide(text, language);
@@ -497,82 +461,6 @@ pub fn date(text: &str) -> Said<String> {
     }
 }
 
-/// Returns the number given by a line: its only one, the one after the last `=`, the bold one, or the one after a
-/// copula.
-pub fn number_of(line: &str, language: Language) -> Option<String> {
-    let line = &plain_latex(line);
-    if let Some(only) = number::only(line, language) {
-        return Some(only);
-    }
-    if let Some((_, after)) = line.rsplit_once(['=', '≈', '＝']) {
-        return number::only(after, language);
-    }
-    let bold: Vec<&str> = line.split("**").skip(1).step_by(2).collect();
-    if let [one] = bold.as_slice()
-        && let Some(key) = number::only(one.rsplit('=').next().unwrap_or(one), language)
-    {
-        return Some(key);
-    }
-    if let Some((head, tail)) = line.split_once('(')
-        && let Some((_, behind)) = tail.split_once(')')
-        && let Some(only) = number::only(&format!("{head} {behind}"), language)
-    {
-        return Some(only);
-    }
-    let folded = Folded::new(line);
-    // The rest of the cue restates the question.
-    let cues = [
-        " is ",
-        " get ",
-        " have ",
-        " has ",
-        " obtain ",
-        " yields ",
-        " erhalten ",
-        " haben ",
-        " hat ",
-        " obtient ",
-        " ont ",
-        " obtenemos ",
-        " tienen ",
-        " equals ",
-        " makes ",
-        " gives ",
-        " ist ",
-        " ergibt ",
-        " macht ",
-        " sind ",
-        " beträgt ",
-        " est ",
-        " fait ",
-        " font ",
-        " donne ",
-        " vaut ",
-        " égale ",
-        " es ",
-        " da ",
-        " son ",
-        "等于",
-        "是",
-        "得",
-        "为",
-        " are ",
-        " total of ",
-        " to be ",
-        "that's ",
-        " comes to ",
-        " comes out to ",
-        "i.e. ",
-        ": ",
-        "：",
-    ];
-    let after = cues
-        .iter()
-        .filter_map(|cue| folded.rfind(cue).map(|at| at.end))
-        .max()?;
-    number::only(line.get(after..)?, language)
-}
-
 /// Returns the answer in an open text besides a refusal; all of it if there is no refusal.
 pub(super) fn open_answer(text: &str) -> Said<&str> {
     let Some(declined) = refusal::of(text) else {
@@ -643,14 +531,6 @@ pub(super) fn forbids(text: &str) -> bool {
         && sentences(text).len() <= 2
 }
 
-/// Returns whether a sentence leaves the choice open.
-fn is_undecided(lower: &str) -> bool {
-    let lower = lower
-        .replace("over both", "over")
-        .replace("than both", "than");
-    UNDECIDED.iter().any(|w| lower.contains(w))
-}
-
 /// Returns whether a text chooses an option other than `item`, explicitly or on its final line.
 pub fn contradicts(text: &str, item: usize, options: &Options) -> bool {
     let statements = stated(text);
@@ -660,7 +540,7 @@ pub fn contradicts(text: &str, item: usize, options: &Options) -> bool {
         _ => options.stated(&bare(&s.text)),
     };
     let last = finals.filter_map(read).next_back();
-    last.is_some_and(|at| at != item) || super::weigh::contradicts(text, item, options)
+    last.is_some_and(|at| at != item)
 }
 
 /// Returns whether a text retracts what came before it, or says that no answer can be given.
@@ -691,6 +571,5 @@ pub fn takes_back(text: &str) -> bool {
 
 /// Returns whether a text contains words of a change of mind.
 pub fn turns(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    TURNS.iter().any(|w| lower.contains(w))
+    super::cues::has(&text.to_lowercase(), TURNS)
 }

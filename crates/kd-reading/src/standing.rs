@@ -282,20 +282,3 @@ pub(super) fn goes_on(
                 && before.split_whitespace().count() <= 2
         })
 }
-
-/// Returns whether a sentence says something about each of several options: `bus: 40 min, tram: 35 min`.
-pub(super) fn is_listed(
-    sentence: &Sentence,
-    at: usize,
-    mentions: &[Mention],
-    mention: &Mention,
-) -> bool {
-    let followed = |n: usize| {
-        let next = sentence.clauses.get(n + 1);
-        next.is_some_and(|c| c.before == Before::Colon)
-    };
-    followed(at)
-        && mentions
-            .iter()
-            .any(|m| m.item != mention.item && followed(sentence.clause_at(m.start)))
-}

@@ -121,6 +121,9 @@ pub(super) fn marked(text: &str, options: &Options) -> Taken<usize> {
     if options.is_yes_no() {
         return Taken::None;
     }
+    if let Some(item) = in_bold_row(text, options) {
+        return Taken::One(item);
+    }
     let rows: Vec<Vec<String>> = text.lines().filter_map(cells).collect();
     let found = match rows.len() >= 2 {
         true => in_rows(&rows, options),
@@ -137,9 +140,27 @@ pub(super) fn marked(text: &str, options: &Options) -> Taken<usize> {
 pub(super) fn cells(line: &str) -> Option<Vec<String>> {
     let inner = line.trim().strip_prefix('|')?;
     let inner = inner.strip_suffix('|').unwrap_or(inner);
-    let clean = |cell: &str| cell.trim().trim_matches(['*', '_', '`']).trim().to_owned();
+    let clean = |cell: &str| {
+        let plain = cell.replace("**", "");
+        plain.trim().trim_matches(['*', '_', '`']).trim().to_owned()
+    };
     let cells: Vec<String> = inner.split('|').map(clean).collect();
     (cells.len() >= 2).then_some(cells)
+}
+
+/// Returns the option at the end of the only table row that is in bold as a whole: `| **Priority** | **P2** |`.
+fn in_bold_row(text: &str, options: &Options) -> Option<usize> {
+    let is_bold = |cell: &str| cell.len() > 4 && cell.starts_with("**") && cell.ends_with("**");
+    let bold = |line: &&str| {
+        let inner = line.trim().trim_matches('|');
+        let mut cells = inner.split('|').map(str::trim);
+        inner.contains('|') && cells.all(is_bold)
+    };
+    // The first row holds the titles.
+    let rows = text.lines().filter(|line| line.trim().starts_with('|'));
+    let mut found = rows.skip(1).filter(bold);
+    let row = found.next().filter(|_| found.next().is_none())?;
+    options.stated(cells(row)?.last()?)
 }
 
 /// Returns the options whose row is marked.

@@ -142,9 +142,15 @@ impl Reply<'_> {
         if first.partial {
             return None;
         }
-        let (own, rest) = sentence.clauses.split_first()?;
+        // `Sans hésiter, Python : l'équipe le connaît.`
+        let sure = |c: &&Clause| {
+            let text = said.lower.get(c.start..c.end);
+            c.end <= first.start && text.is_some_and(|text| self.is_sure(text))
+        };
+        let led = sentence.clauses.iter().take_while(sure).count();
+        let (own, rest) = sentence.clauses[led..].split_first()?;
         let alone = first.start < own.end
-            && (is_alone(sentence, 0, &said.mentions, first, self.options)
+            && (is_alone(sentence, led, &said.mentions, first, self.options)
                 || self.is_sure(said.lower.get(own.start..first.start.max(own.start))?)
                     && self.is_sure(said.lower.get(first.end..own.end)?));
         let named = |clause: &Clause| {
@@ -152,8 +158,12 @@ impl Reply<'_> {
             all.any(|m| (clause.start..clause.end).contains(&m.start))
         };
         let near = rest.iter().take_while(|c| c.before != Before::Semicolon);
+        let explained = rest
+            .first()
+            .is_some_and(|c| led > 0 && c.before == Before::Colon);
         let mut plain = near.map(|clause| {
             clause.role == Role::Reason
+                || explained && !named(clause) && !gate_account::is_negative(&clause.lower)
                 || begins_step(&clause.lower)
                 || said
                     .lower
@@ -187,6 +197,27 @@ impl Reply<'_> {
             let gap = said.lower.get(end..mention.start)?;
             self.chooses(said, start, gap, mention, CHOOSES)
         });
+        /// German verbs at the end of a clause that choose nothing.
+        const AVOIDS: [&str; 16] = [
+            "ablehnen",
+            "vermeiden",
+            "verwerfen",
+            "ausschließen",
+            "streichen",
+            "lassen",
+            "weglassen",
+            "meiden",
+            "ersetzen",
+            "bezweifeln",
+            "vergleichen",
+            "prüfen",
+            "ansehen",
+            "sagen",
+            "erwarten",
+            "abraten",
+        ];
+        /// Maximum number of words between the verbs beside the option.
+        const GAP_WORDS_MAX: usize = 4;
         // `Ich würde Tee nehmen.`
         let split = cues::places(&said.lower, WOULD).filter_map(|(start, end)| {
             let mention = said.mentions.iter().find(|m| m.start >= end)?;
@@ -195,8 +226,16 @@ impl Reply<'_> {
             let verb = behind
                 .split(|c: char| !c.is_alphanumeric())
                 .find(|w| !w.is_empty())?;
+            let clause = &sentence.clauses[sentence.clause_at(mention.start)];
+            let ends = said.lower.get(mention.end..clause.end)?.split_whitespace();
+            // `Ich würde hier auf QUIC setzen.`
+            let last = ends.count() == 1 && verb.ends_with("en") && !AVOIDS.contains(&verb);
+            let near = gap.split_whitespace().count() <= GAP_WORDS_MAX
+                && !gap.contains([',', '.', ';', ':', '?'])
+                && !gate_account::is_negative(gap);
+            let gap = if last && near { "" } else { gap };
             self.chooses(said, start, gap, mention, WOULD)
-                .filter(|_| INFINITIVES.contains(&verb))
+                .filter(|_| INFINITIVES.contains(&verb) || last)
         });
         // `Take tea.`, `So: use tea.`
         let told = cues::places(&said.lower, TELLS).filter_map(|(start, end)| {
@@ -215,7 +254,15 @@ impl Reply<'_> {
             self.chooses(said, start, gap, mention, CHOSEN)
                 .filter(|_| near)
         });
-        let mut all = behind.chain(before).chain(split).chain(told);
+        // `I'd stay in Kyoto.`, `Je mettrais du bois.`
+        let would = said.mentions.iter().filter_map(|mention| {
+            let clause = &sentence.clauses[sentence.clause_at(mention.start)];
+            let head = said.lower.get(clause.start..mention.start)?;
+            let chooses = weights::ends_in_own_conditional(head) || chooses_in_han(head);
+            let own = chooses && !gate_account::is_negative(head);
+            own.then(|| self.chooses(said, clause.start, "", mention, &[]))?
+        });
+        let mut all = behind.chain(before).chain(split).chain(told).chain(would);
         let item = all.next()?;
         all.all(|other| other == item).then_some(item)
     }
@@ -251,11 +298,10 @@ impl Reply<'_> {
             };
             let mention = said.mentions.iter().find(near)?;
             let gap = said.lower.get(end..mention.start).unwrap_or_default();
-            let scoped = said.lower.get(end..).is_some_and(is_scope);
             let small = gap.is_empty() || is_gap(gap, false);
             let verb = start.min(mention.start);
             self.chooses(said, verb, "", mention, SUPERIOR)
-                .filter(|_| small && !scoped && !weights::is_hypothetical(&clause.lower))
+                .filter(|_| small && !weights::is_hypothetical(&clause.lower))
         });
         let item = items.next()?;
         items.all(|other| other == item).then_some(item)
@@ -480,6 +526,16 @@ impl Reply<'_> {
     }
 }
 
+/// Returns whether a text ends in a Chinese verb of choosing whose subject is the author: `我个人更推荐`.
+fn chooses_in_han(head: &str) -> bool {
+    const VERBS: [&str; 8] = ["推荐", "建议", "倾向于", "选择", "选", "支持", "投", "会用"];
+    /// Maximum number of characters between the subject and the verb.
+    const GAP_MAX: usize = 4;
+    let before = VERBS.iter().find_map(|verb| head.strip_suffix(verb));
+    let gap = before.and_then(|text| Some(&text[text.rfind('我')? + '我'.len_utf8()..]));
+    gap.is_some_and(|gap| gap.chars().count() <= GAP_MAX && gap.chars().all(is_han))
+}
+
 /// Returns whether a sentence announces a change of mind, or withdraws what was said before.
 fn turns(said: &Spoken) -> bool {
     cues::has(&said.lower, WITHDRAWS) || cues::has(&said.lower, cues::TURNS)
@@ -533,36 +589,4 @@ fn begins_or(lower: &str) -> bool {
 fn begins_purpose(lower: &str) -> bool {
     const FOR: [&str; 5] = ["for", "für", "pour", "para", "por"];
     FOR.iter().any(|w| clauses::begins(lower, w))
-}
-
-/// Returns whether a text begins with the scope of a praise: ` on price`, ` if speed counts`.
-fn is_scope(rest: &str) -> bool {
-    const SCOPES: [&str; 24] = [
-        "on",
-        "in",
-        "for",
-        "at",
-        "when",
-        "if",
-        "auf",
-        "bei",
-        "beim",
-        "im",
-        "für",
-        "in sachen",
-        "wenn",
-        "sur",
-        "en",
-        "pour",
-        "dans",
-        "si",
-        "côté",
-        "para",
-        "cuando",
-        "por",
-        "niveau",
-        "of",
-    ];
-    let rest = rest.trim_start();
-    SCOPES.iter().any(|w| clauses::begins(rest, w))
 }

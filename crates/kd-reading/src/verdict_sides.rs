@@ -104,9 +104,7 @@ pub(super) fn of(text: &str) -> Said<bool> {
         // `Yes. But not today.`
         Some((at, _)) if said.get(at + 1).is_some_and(turns_short) => Said::Several,
         None if is_courtesy(&said[from]) && said[from + 1..].iter().any(denies) => Said::Several,
-        None if depends(&said[from]) && said.iter().all(|s| side_at_end(s).is_none()) => {
-            Said::Several
-        }
+        None if depends(&said[from]) => Said::Several,
         _ => Said::Nothing,
     }
 }
@@ -290,10 +288,4 @@ fn depends(sentence: &Sentence) -> bool {
         false => lower.split_whitespace().count() <= WORDS_MAX,
     };
     short && cues::has(lower, DEPENDS)
-}
-
-/// Returns the side that ends a sentence without a condition.
-fn side_at_end(sentence: &Sentence) -> Option<bool> {
-    let last = sentence.clauses.last()?;
-    literal(&last.lower).filter(|_| !sentence.has(Role::Condition))
 }

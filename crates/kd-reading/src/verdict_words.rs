@@ -557,6 +557,17 @@ pub(super) const SURE: &[&str] = &[
     "毫不犹豫",
     "显然",
     "肯定",
+    "i",
+    "i'd",
+    "say",
+    "would",
+    "ich",
+    "würde",
+    "sagen",
+    "je",
+    "dirais",
+    "yo",
+    "diría",
 ];
 
 /// Words that call an option better than the others.

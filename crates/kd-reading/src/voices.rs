@@ -743,11 +743,26 @@ pub(super) fn retracts(lower: &str) -> bool {
     is_short(lower) && (cues::has(lower, RETRACTS) || RETRACTS_ALONE.contains(&bare))
 }
 
-/// Returns whether a clause advises against something with a separable verb: `Von MySQL rate ich ab`.
+/// Returns whether a clause advises against something with a verb at its end: `Von MySQL rate ich ab`, `Ich würde Kaffee
+/// weglassen`.
 pub(super) fn advises_against(lower: &str) -> bool {
+    const DROPS: [&str; 8] = [
+        "ablehnen",
+        "ausschließen",
+        "meiden",
+        "streichen",
+        "vermeiden",
+        "verwerfen",
+        "weglassen",
+        "wegwerfen",
+    ];
     let mut words = lower
         .split(|c: char| !c.is_alphanumeric())
         .filter(|w| !w.is_empty());
+    let last = words.clone().next_back();
+    if last.is_some_and(|word| DROPS.contains(&word)) {
+        return cues::has(lower, &["würde", "würden", "sollte*"]) && !cues::has(lower, DENIES);
+    }
     words.clone().next_back() == Some("ab")
         && words.any(|w| ["rate", "raten", "rät", "würde"].contains(&w))
 }

@@ -96,9 +96,7 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
                 outright: true,
             });
         }
-        if leaves_another(lower, mentions)
-            || mentions.is_empty() && weighed.iter().any(names) && leaves_one(lower)
-        {
+        if leaves_another(lower, mentions) {
             doubts.push(Doubt {
                 place,
                 outright: true,
@@ -149,12 +147,6 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
             doubts.push(Doubt {
                 place,
                 outright: false,
-            });
-        }
-        if ends_undecided(sentence, mentions) {
-            doubts.push(Doubt {
-                place: place + 1,
-                outright: true,
             });
         }
         if options.is_yes_no() && (says_both(sentence) || cues::has(lower, MAYBE)) {
@@ -416,30 +408,6 @@ fn settle_last(weighed: &mut [Weighed], sentences: &[Spoken]) {
     }
 }
 
-/// Returns whether a sentence says that one option is left without naming it.
-fn leaves_one(lower: &str) -> bool {
-    const LEFT: &[&str] = &[
-        "only one survives",
-        "only one remains",
-        "only one is left",
-        "one option remains",
-        "that leaves one",
-        "the remaining one",
-        "the one left",
-        "es bleibt eine",
-        "nur eine bleibt",
-        "il n'en reste qu'une",
-        "il n'en reste qu'un",
-        "solo queda una",
-        "solo queda uno",
-        "剩下的那",
-        "剩下的一项",
-        "只剩一个",
-        "只剩一项",
-    ];
-    cues::has(lower, LEFT)
-}
-
 /// Returns whether a sentence says that only one thing is left, and names none of the options: `There is only one thing
 /// left: the good old fax.`
 fn leaves_another(lower: &str, mentions: &[Mention]) -> bool {
@@ -581,20 +549,6 @@ fn pointed_at(sentence: &Sentence, lower: &str, spoken: &[Mention]) -> Option<us
     (short && points && plain && owns).then_some(last.item)
 }
 
-/// Returns whether the last clause of a sentence leaves the choice open: `B is politer; a draw`.
-fn ends_undecided(sentence: &Sentence, mentions: &[Mention]) -> bool {
-    let [_, .., last] = sentence.clauses.as_slice() else {
-        return false;
-    };
-    let names = mentions
-        .iter()
-        .any(|m| (last.start..last.end).contains(&m.start));
-    let words = last.lower.split_whitespace().count();
-    !names
-        && words <= 5
-        && (cues::has(&last.lower, cues::UNDECIDED) || cues::has(&last.lower, cues::CANNOT_CHOOSE))
-}
-
 /// A sentence, its options, and its lowercase words without them.
 pub(super) struct Spoken {
     pub(super) sentence: Sentence,
@@ -687,31 +641,6 @@ pub(super) fn rivals(text: &str, item: usize, options: &Options) -> bool {
         }
     }
     rival
-}
-
-/// Returns whether a text explicitly chooses another option.
-pub(super) fn contradicts(text: &str, item: usize, options: &Options) -> bool {
-    let mut chosen: Option<usize> = None;
-    for (place, said) in prepared(text, options).iter().enumerate() {
-        if said.sentence.form == Some(Form::Row) || cues::has(&said.lower, cues::LATER) {
-            continue;
-        }
-        for one in of_sentence(&said.sentence, place, &said.mentions, options) {
-            if one.weight == Weight::Chosen
-                && !one.partial
-                && one.heads.is_none_or(|(form, followed)| {
-                    !followed
-                        && !matches!(
-                            form,
-                            Form::Heading | Form::Bold | Form::Bullet | Form::Numbered(_)
-                        )
-                })
-            {
-                chosen = Some(one.item);
-            }
-        }
-    }
-    chosen.is_some_and(|other| other != item)
 }
 
 /// Returns `Some` if a sentence leaves the choice open; the value tells whether it does so explicitly.

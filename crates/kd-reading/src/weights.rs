@@ -4,7 +4,7 @@ use super::clauses::{self, Before, Form, Role, Sentence};
 use super::cues;
 use super::language::is_han;
 use super::options::{Mention, Options};
-use super::standing::{goes_on, is_alone, is_listed, stands_out};
+use super::standing::{goes_on, is_alone, stands_out};
 use super::voices;
 
 /// The weight of a mention.
@@ -38,7 +38,6 @@ pub(super) struct Weighed {
     pub(super) beside: Weight,
     /// Whether its sentence concludes, or corrects or outweighs earlier text.
     pub(super) settles: bool,
-    pub(super) partial: bool,
     /// Whether it is one of several options followed by a colon and a verdict: `Tea – correct`.
     pub(super) judged: bool,
     /// If the option is alone at the beginning of a line: the form of the line, and whether a colon follows.
@@ -57,7 +56,6 @@ impl Weighed {
             end: 0,
             beside: Weight::Nothing,
             settles: false,
-            partial: false,
             judged: false,
             heads: None,
         }
@@ -115,8 +113,7 @@ pub(super) fn of_sentence(
     for mention in mentions {
         let clause = sentence.clause_at(mention.start);
         let (weight, alone) = weight(sentence, clause, mention, mentions, options);
-        let numbered = clause == 1 && is_numbered(&sentence.clauses[0].lower);
-        let first = alone && (clause == 0 || numbered);
+        let first = alone && clause == 0;
         let followed = sentence
             .clauses
             .get(1)
@@ -131,7 +128,6 @@ pub(super) fn of_sentence(
             end: mention.end,
             beside: Weight::Nothing,
             settles: false,
-            partial: mention.partial,
             judged: clause == 0 && sentence.form.is_some() && followed,
             heads: form.filter(|_| first).map(|form| (form, followed)),
         });
@@ -159,7 +155,9 @@ pub(super) fn of_sentence(
                 !own.contains(&n)
                     && matches!(c.role, Role::Claim | Role::Conclusion | Role::Contrast)
                     && !c.in_brackets
-                    && cues::has(&c.lower, words)
+                    // `It remains disputed` leaves nothing.
+                    && cues::places(&c.lower, words)
+                        .any(|(from, to)| !REMAINS.contains(&&c.lower[from..to]))
                     && !is_negated(&c.lower, words)
             })
         };
@@ -201,23 +199,6 @@ const FAILING: &[&str] = &["failing that", "faute de quoi", "en su defecto"];
 fn proposes_in_han(lower: &str) -> bool {
     let end = lower.trim_end_matches(|c: char| !c.is_alphanumeric());
     end.ends_with('吧') && (lower.contains('就') || lower.contains("还是") || lower.contains('选'))
-}
-
-/// Returns whether a clause is the number of an option: `Option 2`.
-pub(super) fn is_numbered(lower: &str) -> bool {
-    const CALLED: &[&str] = &[
-        "option",
-        "choice",
-        "candidate",
-        "variante",
-        "möglichkeit",
-        "choix",
-        "opción",
-        "选项",
-        "方案",
-    ];
-    let rest = CALLED.iter().find_map(|called| lower.strip_prefix(called));
-    rest.is_some_and(|rest| (1..=2).contains(&rest.trim().chars().count()))
 }
 
 /// Returns whether a conditional sentence gives another option for the other case.
@@ -399,14 +380,8 @@ pub(super) fn weight(
     {
         return (Weight::Best, alone);
     }
-    if alone && is_listed(sentence, at, mentions, mention) {
-        return (Weight::Named, alone);
-    }
     if alone && stands_out(sentence, at) && !goes_on(sentence, at, mentions, mention) {
         return (Weight::Chosen, true);
-    }
-    if mention.partial && options.is_statement(mention.item) && finds_in_order(&clause.lower) {
-        return (Weight::Nothing, alone);
     }
     let hypothetical = is_hypothetical(&clause.lower) && !cues::has(&clause.lower, cues::OWN);
     let many = {
@@ -429,14 +404,14 @@ pub(super) fn weight(
     if is_next_step(clause, mention) && mentions.iter().any(|m| m.item != mention.item) {
         return (Weight::Nothing, alone);
     }
-    if many && leads_to_another(clause, mention, mentions) {
-        return (Weight::Named, alone);
-    }
     if says(cues::CHOOSES)
         || mentions
             .iter()
             .all(|m| m.rejected || m.item == mention.item)
-            && follows_own_conditional(clause, mention)
+            && clause
+                .lower
+                .get(..mention.start.saturating_sub(clause.start))
+                .is_some_and(ends_in_own_conditional)
         || !many && proposes_in_han(&clause.lower)
         || has_modal(clause, mention) && (!hypothetical || cues::has(&clause.lower, cues::OWN))
     {
@@ -506,77 +481,6 @@ fn concludes_behind_colon(sentence: &Sentence, at: usize, mention: &Mention) -> 
         && mention.start <= clause.start + 1
         && clause.lower.split_whitespace().count() <= WORDS_MAX
         && reason.is_some_and(|c| c.role == Role::Reason)
-}
-
-/// Returns whether a clause finds something in order: `the firewall is fine` does not choose `the firewall blocks it`.
-fn finds_in_order(clause: &str) -> bool {
-    const IN_ORDER: &[&str] = &[
-        "is fine",
-        "are fine",
-        "looks fine",
-        "is ok",
-        "is okay",
-        "is good",
-        "looks good",
-        "is healthy",
-        "is up",
-        "works",
-        "checks out",
-        "is not the problem",
-        "is not the cause",
-        "ist in ordnung",
-        "sind in ordnung",
-        "ist okay",
-        "passt",
-        "funktioniert",
-        "läuft",
-        "va bien",
-        "fonctionne",
-        "est bon",
-        "est bonne",
-        "est correct",
-        "está bien",
-        "funciona",
-        "es correcto",
-        "正常",
-        "没问题",
-        "没有问题",
-    ];
-    cues::has(clause, IN_ORDER)
-}
-
-/// Returns whether an option is only the reason to choose another one: `The price of A makes me lean towards B`.
-fn leads_to_another(clause: &clauses::Clause, mention: &Mention, mentions: &[Mention]) -> bool {
-    const TOWARDS: [&str; 14] = [
-        "for",
-        "to",
-        "towards",
-        "toward",
-        "für",
-        "zu",
-        "zugunsten",
-        "pour",
-        "vers",
-        "por",
-        "hacia",
-        "a",
-        "en",
-        "向",
-    ];
-    let place = |at: usize| at.saturating_sub(clause.start);
-    cues::places(&clause.lower, cues::CHOOSES).any(|(at, end)| {
-        at >= place(mention.end)
-            && mentions.iter().any(|other| {
-                let between = clause.lower.get(end..place(other.start));
-                let words: Vec<&str> = between.unwrap_or_default().split_whitespace().collect();
-                other.item != mention.item
-                    && !other.rejected
-                    && other.start >= clause.start + end
-                    && other.end <= clause.end
-                    && (1..=2).contains(&words.len())
-                    && TOWARDS.contains(&words[0])
-            })
-    })
 }
 
 /// Returns whether a clause continues after a bracket: `The lift (B) is faster`.
@@ -717,14 +621,17 @@ pub(super) fn is_near(
     })
 }
 
-/// Returns whether a verb in the conditional of the first person stands before an option: `yo pondría aerotermia`, `je
-/// mettrais du bois`, `I'd fit copper`.
-fn follows_own_conditional(clause: &clauses::Clause, mention: &Mention) -> bool {
-    const AVOIDS: &str = "avoid skip drop exclude reject dismiss leave ditch replace question doubt worry think know need love like hate miss         éviterais écarterais exclurais laisserais remplacerais douterais penserais aimerais évitería         evitaría descartaría excluiría dejaría reemplazaría quitaría dudaría querría gustaría pensaría";
-    const SMALL: &str = "a an the in on for with to into up la le les un une du de des en sur el los las una por con lo";
+/// Returns whether a text ends in a verb in the conditional of the first person, beside small words: `yo pondría`, `je
+/// mettrais du`, `I'd stay in`.
+pub(super) fn ends_in_own_conditional(before: &str) -> bool {
+    const AVOIDS: &str = "avoid skip drop exclude reject dismiss leave ditch replace question doubt worry think know need love like hate miss \
+        say add argue expect assume consider compare look check hope fear enjoy guess have be see call rank ask find reconsider revisit rethink review \
+        éviterais écarterais exclurais laisserais remplacerais douterais penserais aimerais dirais attendrais comparerais \
+        considérerais regarderais vérifierais supposerais estimerais aurais serais réexaminerais reconsidérerais évitería \
+        evitaría descartaría excluiría dejaría reemplazaría quitaría dudaría querría gustaría pensaría diría esperaría compararía \
+        consideraría miraría reconsideraría revisaría";
+    const SMALL: &str = "a an the in on for with to into up it them la le les un une du de des en sur el los las una por con lo";
     let is = |table: &str, word: &str| table.split_whitespace().any(|w| w == word);
-    let to = mention.start.saturating_sub(clause.start);
-    let before = clause.lower.get(..to).unwrap_or_default();
     if !["rais", "ría", "'d ", "would"]
         .iter()
         .any(|mark| before.contains(mark))

@@ -117,8 +117,117 @@ fn a_verdict_at_the_beginning_stands_whatever_is_said_of_the_others() {
 }
 
 #[test]
+fn a_json_reply_is_read_by_its_fields_whatever_their_names() {
+    const SIZES: &str = "choice:高|中|低";
+    let cases = [
+        (
+            DAYS,
+            r#"["Friday", "Monday is a holiday; on Friday the hall is free"]"#,
+            Some("Friday"),
+        ),
+        (DAYS, r#"["Friday", "Monday"]"#, None),
+        (SIZES, r#"[{"ticket": "A-2041", "级别": "中"}]"#, Some("中")),
+        (
+            "yes-no",
+            r#"[{"step": 1, "result": "yes"}, {"answer": "no"}]"#,
+            Some("no"),
+        ),
+        ("yes-no", r#"[{"answer": "yes"}, {"answer": "no"}]"#, None),
+        (
+            "number",
+            r#"{"resultado": "1.250", "motivo": "250 € por cada uno de los 5 pasajeros"}"#,
+            Some("1250"),
+        ),
+        (
+            "number",
+            r#"{"outcome": "1.250", "reason": "half of two and a half"}"#,
+            Some("1.25"),
+        ),
+    ];
+    assert_eq!(differing(&cases), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_sentence_only_begins_with_or_asks_is_no_answer() {
+    let cases = [
+        (
+            "number",
+            "Préchauffez à 180. À 200, le dessus brunit trop vite.",
+            None,
+        ),
+        (
+            "number",
+            "接下来我会先统计最近三十天的全部会话日志，再计算出准确的数值。",
+            None,
+        ),
+        (
+            "number",
+            "It took 24 hours. That makes 24 in all.",
+            Some("24"),
+        ),
+        (
+            "yes-no",
+            "这个问题不能一概而论，要看合同。能否把合同发给我看一下？",
+            None,
+        ),
+        (
+            DAYS,
+            "We need the one who sat behind Monday, who left on Friday. It was in May.",
+            None,
+        ),
+        (
+            DAYS,
+            "| Criterion | Finding |\n|---|---|\n| Risk | low |\n| **Day** | **Friday** |\n\nMonday would be too early.",
+            Some("Friday"),
+        ),
+        (
+            DAYS,
+            "I go with Friday. Monday is fine, but the moment two teams need the hall, it is full.",
+            Some("Friday"),
+        ),
+    ];
+    assert_eq!(differing(&cases), Vec::<String>::new());
+}
+
+#[test]
 fn the_authors_own_choice_stands_wherever_it_is() {
     let cases = [
+        (
+            DAYS,
+            "I'd move it to Friday. Monday is a holiday, and Wednesday has its merits.",
+            Some("Friday"),
+        ),
+        (DAYS, "I'd reconsider Friday once the hall is free.", None),
+        (
+            DAYS,
+            "Without a doubt, Monday: the hall is free. Friday would do as well, but it is dearer.",
+            Some("Monday"),
+        ),
+        (
+            DRINKS,
+            "Ich würde hier auf Tee setzen. Kaffee ist zu stark, Kakao zu süß.",
+            Some("Tee"),
+        ),
+        (
+            DRINKS,
+            "Ich würde Kaffee weglassen. Kakao schmeckt allen.",
+            None,
+        ),
+        (
+            TRAINS,
+            "L'horaire demande le train. La voiture se défend, certes, mais elle reste fatigante.",
+            None,
+        ),
+        (
+            TRAINS,
+            "Je réserverais le train. L'avion va plus vite, certes.",
+            Some("le train"),
+        ),
+        (
+            CITIES,
+            "我个人更推荐杭州。上海虽然方便，但是太贵，成都太远。",
+            Some("杭州"),
+        ),
         (
             DAYS,
             "Friday looks the tidiest on the calendar at first. On a second look it is a holiday. Withdrawn. I go with Monday: it is dull, but free.",
