@@ -160,8 +160,7 @@ fn weighed(text: &str, language: Language) -> Said<String> {
     };
     match said {
         Said::Several if doubts.is_empty() => {
-            let found = evident(&all, &sentences).or_else(|| repeated(&all, &sentences));
-            found.map_or(Said::Several, Said::LastLine)
+            repeated(&all, &sentences).map_or(Said::Several, Said::LastLine)
         }
         said => said,
     }
@@ -189,36 +188,6 @@ fn repeated(all: &[Weighed], sentences: &[Sentence]) -> Option<String> {
         None | Some(Open::EndsOtherwise | Open::Outweighed | Open::GoesOn)
     );
     (held && !all.iter().any(|w| later(&w))).then(|| key.to_owned())
-}
-
-/// Returns the number with two pieces of evidence: the result of a sentence, repeated as the only number of the last one.
-fn evident(all: &[Weighed], sentences: &[Sentence]) -> Option<String> {
-    let mut keys: Vec<&str> = all.iter().map(|w| w.key.as_str()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let end = all.iter().map(|w| w.place).max()?;
-    let decides = |key: &&&str| {
-        let own = || all.iter().filter(|w| w.key == **key);
-        let others = || all.iter().filter(|w| w.key != **key);
-        let results = |w: &Weighed| w.weight >= Weight::Concluded;
-        let concludes = |w: &Weighed| {
-            let clause = sentences[w.place].clauses.get(w.clause);
-            w.weight == Weight::Stated || clause.is_some_and(|c| c.role == Role::Conclusion)
-        };
-        let ends = own().any(|w| w.place == end && concludes(w));
-        let ends = ends && !others().any(|w| w.place == end);
-        let before = own().find(|w| results(w)).map(|w| w.place);
-        let again =
-            before.is_some_and(|at| at < end && !others().any(|w| results(w) && w.place >= at));
-        let held = || {
-            gate_of(key, all, sentences)
-                .is_none_or(|r| matches!(r, Open::EndsOtherwise | Open::Outweighed))
-        };
-        ends && again && held()
-    };
-    let mut found = keys.iter().filter(decides);
-    let key = found.next().filter(|_| found.next().is_none())?;
-    Some((*key).to_owned())
 }
 
 /// Returns why the [gate](super::gate) leaves a number open.

@@ -140,7 +140,7 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
             here.iter_mut().for_each(|w| w.weight = weight);
         }
         let decides = here.iter().any(|w| w.weight >= Weight::Best);
-        if !decides && let Some(outright) = doubt(lower, sentence, mentions) {
+        if !decides && let Some(outright) = doubt(lower, mentions) {
             doubts.push(Doubt { place, outright });
         }
         if super::weights::is_conditional(sentence) && alternatives(sentence, &here) {
@@ -644,16 +644,13 @@ pub(super) fn rivals(text: &str, item: usize, options: &Options) -> bool {
 }
 
 /// Returns `Some` if a sentence leaves the choice open; the value tells whether it does so explicitly.
-fn doubt(lower: &str, sentence: &Sentence, mentions: &[Mention]) -> Option<bool> {
+fn doubt(lower: &str, mentions: &[Mention]) -> Option<bool> {
     if cues::has(lower, cues::CANNOT_CHOOSE) {
         return Some(true);
     }
     let rest = lower.replace("over both", "").replace("than both", "");
     let left = mentions.iter().filter(|m| !m.rejected).count();
     if mentions.iter().any(|m| m.rejected) && left <= 1 {
-        return None;
-    }
-    if sentence.clauses.iter().all(|c| c.role == Role::Concession) {
         return None;
     }
     cues::has(&rest, cues::UNDECIDED).then_some(false)

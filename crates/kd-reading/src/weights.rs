@@ -394,13 +394,6 @@ pub(super) fn weight(
         items.dedup();
         items.len() > 1
     };
-    if is_near(clause, mention, cues::CHOOSES)
-        && is_negated(&clause.lower, cues::CHOOSES)
-        && !many
-        && !cues::has(&clause.lower, &["enough", "genug", "assez", "bastante"])
-    {
-        return (Weight::Against, alone);
-    }
     if is_next_step(clause, mention) && mentions.iter().any(|m| m.item != mention.item) {
         return (Weight::Nothing, alone);
     }
@@ -670,22 +663,6 @@ pub(super) fn has_modal(clause: &clauses::Clause, mention: &Mention) -> bool {
     let to = mention.start.saturating_sub(clause.start);
     let before = clause.lower.get(..to).unwrap_or_default();
     let before = before.trim_end_matches([' ', '*', '_', '`', '"', '“', '„', '«', '\'', ':']);
-    // A German verb comes at the end.
-    let ends = clause.lower.len() <= mention.end.saturating_sub(clause.start) + 2;
-    if ends
-        && cues::has(
-            before,
-            &[
-                "ich würde",
-                "würde ich",
-                "wir sollten",
-                "sie sollten",
-                "du solltest",
-            ],
-        )
-    {
-        return true;
-    }
     cues::MODALS
         .iter()
         .any(|modal| before.ends_with(modal) && cues::find(before, modal).is_some())
