@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """The chat screen of the real `kd` in a pseudo-terminal, beside a minimal screen of our own in the same run.
 
-    cargo build --release -p kd
-    python3 benches/chat-screen.py target/release/kd [paint] [idle] [stream]
+    cargo build --release -p kd -p kd-fake
+    python3 benches/chat-screen.py target/release/kd [paint] [idle] [stream] [http]
 
 For threads of 10, 2,000 and 10,000 messages: the time from exec to the first paint of the newest message. Then, with the
 largest thread open: processor time, memory and bytes while nothing happens, and the same with the echo of keys while
 eight members stream a hundred pieces a second each. The minimal screen lists the folder, paints the newest messages,
 streams the same pieces by itself and repaints thirty times a second: no Markdown, no layout, nothing kept on disk.
+
+`http`: the memory of `kd` alone, with the eight members at a model service on loopback (`kd-fake`, beside `kd`), for each
+wire format: when the thread is open, the most while the eight prompts are sent, and after 20 s of streaming.
 """
 import fcntl, json, os, pathlib, pty, select, shutil, signal, statistics, struct, subprocess, sys, tempfile, termios, time
 
 KD = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "target/release/kd")
-PARTS = sys.argv[2:] or ["paint", "idle", "stream"]
+PARTS = sys.argv[2:] or ["paint", "idle", "stream", "http"]
 ROWS, COLUMNS = 40, 120
 SIZES = (10, 2_000, 10_000)
 ROUNDS = 9
@@ -118,8 +121,9 @@ class Screen:
         os.close(self.fd)
 
 
-def home(messages):
-    """A home whose current thread holds so many messages, and eight members that stream."""
+def home(messages, provider=None):
+    """A home whose current thread holds so many messages, and eight members that stream: scripted ones, or the models of
+    a provider."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="kd-screen-"))
     work = folder / "work"
     (work / ".kd").mkdir(parents=True)
@@ -129,6 +133,9 @@ def home(messages):
     (folder / "script.json").write_text(json.dumps(script))
     agents = {m: {"backend": "scripted", "model": str(folder / "script.json")} for m in members}
     config = {"council": {"members": members, "auto_messages": 0}, "agents": agents}
+    if provider:
+        config["providers"] = {"fake": provider}
+        config["agents"] = {m: {"backend": "fake", "model": "any"} for m in members}
     (folder / ".config" / "kd").mkdir(parents=True)
     (folder / ".config" / "kd" / "config.json").write_text(json.dumps(config))
     env = {"HOME": str(folder), "TERM": "xterm-256color", "LANG": "C.UTF-8", "PATH": os.environ["PATH"]}
@@ -201,7 +208,7 @@ def idle():
 def stream():
     folder, screens = opened()
     echoes = ([], [])
-    shares, rates, memories, firsts = [], [], [], []
+    shares, rates, memories, highest, firsts = [], [], [], [], []
     for screen, took in zip(screens, echoes):
         begun = time.perf_counter()
         os.write(screen.fd, b"go\r")
@@ -217,6 +224,7 @@ def stream():
         shares.append(100 * (screen.cpu() - cpu) / wall)
         rates.append((screen.bytes - sent) / wall / 1000)
         memories.append(screen.memory("VmRSS"))
+        highest.append(screen.memory("VmHWM"))
         screen.end()
     print(f"eight members, a hundred pieces a second each, {len(echoes[0])} keys:")
     row("Enter to the first piece", *firsts, "ms")
@@ -225,13 +233,36 @@ def stream():
     row("share of a core (members and files included)", *shares, "%")
     row("to the terminal", *rates, "kB/s")
     row("memory", *memories, "MB")
+    row("  the most since the start", *highest, "MB")
     shutil.rmtree(folder)
+
+
+def http():
+    """The memory while eight members of a service are asked, by wire format."""
+    for wire in ("openai", "anthropic", "gemini"):
+        fake = subprocess.Popen([os.path.join(os.path.dirname(KD), "kd-fake"), wire, "100000", "10000"],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        url = fake.stdout.readline().strip()
+        folder, (kd, _) = home(SIZES[-1], {"wire": wire, "base_url": url})
+        screen = kd()
+        screen.until(f"end{SIZES[-1]}".encode())
+        screen.drop(3)
+        rest = [screen.memory("VmRSS"), screen.memory("RssAnon")]
+        os.write(screen.fd, b"go\r")
+        screen.drop(20)
+        after = [screen.memory("VmRSS"), screen.memory("RssAnon")]
+        print(f"{wire}, MB at rest (not of files), most, after 20 s of streaming (not of files): {rest[0]:.1f} ({rest[1]:.1f}), "
+              f"{screen.memory('VmHWM'):.1f}, {after[0]:.1f} ({after[1]:.1f})", flush=True)
+        screen.end()
+        fake.stdin.close()
+        fake.wait()
+        shutil.rmtree(folder)
 
 
 def main():
     print(f"{'':<44} {'kd':>9} {'minimal':>9}        kd / minimal")
     for part in PARTS:
-        {"paint": paint, "idle": idle, "stream": stream}[part]()
+        {"paint": paint, "idle": idle, "stream": stream, "http": http}[part]()
 
 
 if __name__ == "__main__":

@@ -476,7 +476,7 @@ async fn a_history_whose_mark_is_refused_is_told_without_it() {
     let stage = Stage::new(backed("claude_code"), &steps);
     let mut asked = request("king: one\n\nada: two");
     asked.prompt.rules = "rules".into();
-    asked.prompt.starts = vec![9];
+    asked.prompt.starts = vec![9].into();
     asked.prompt.turn = "turn".into();
     let (_, _, end) = run(&*stage.backend(), asked.clone()).await;
     assert!(end.unwrap_err().message.contains("cache_control"));

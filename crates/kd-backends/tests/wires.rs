@@ -22,6 +22,7 @@ macro_rules! on_every_wire {
 on_every_wire!(
     a_good_answer_streams_with_thinking_and_usage,
     the_request_is_what_the_service_expects,
+    a_long_history_arrives_with_its_length_and_at_each_attempt,
     a_schema_is_sent_and_words_around_the_answer_are_kept,
     a_refused_form_is_asked_for_less_strictly_from_then_on,
     another_refusal_is_not_taken_for_one_of_the_form,
@@ -145,6 +146,45 @@ async fn the_request_is_what_the_service_expects(wire: Wire) {
     }
     assert_eq!(seen.header("content-type"), Some("application/json"));
     assert!(!seen.path.contains(KEY));
+}
+
+async fn a_long_history_arrives_with_its_length_and_at_each_attempt(wire: Wire) {
+    let busy = Reply::status_with(429, "retry-after", "0");
+    let replies = vec![busy, Reply::words(&["ok"])];
+    let fake = Fake::start(Script::then(wire, replies)).await.unwrap();
+    let mut config = provider(&fake, wire);
+    config.attempts = Some(2);
+    let mut asked = request();
+    let mut history = "[Previous conversation]\nking: Why?".to_owned();
+    let mut starts = Vec::new();
+    for n in 0..9_000 {
+        starts.push(history.len());
+        history.push_str(&format!(
+            "\n\nann: {n} \"quoted\" — 日本語 {}",
+            "word ".repeat(40)
+        ));
+    }
+    asked.prompt.history = history.as_str().into();
+    asked.prompt.starts = starts.into();
+    hear(&*seat(config), asked).await.whole();
+    let told = format!("{history}\n\nTURN");
+    let seen = fake.seen();
+    assert_eq!(seen.len(), 2);
+    for seen in seen {
+        let length = seen.header("content-length").map(str::parse::<usize>);
+        assert_eq!(length, Some(Ok(seen.body.len())));
+        let body = seen.json();
+        let said = match wire {
+            Wire::Gemini => &body["contents"][0]["parts"][0]["text"],
+            _ => &body["messages"].as_array().unwrap().last().unwrap()["content"],
+        };
+        // Blocks are joined: the service reads them so.
+        let text = match said.as_array() {
+            Some(blocks) => blocks.iter().filter_map(|b| b["text"].as_str()).collect(),
+            None => said.as_str().unwrap().to_owned(),
+        };
+        assert!(text == told, "{} bytes of {}", text.len(), told.len());
+    }
 }
 
 /// The reply of a service that rejects a form.

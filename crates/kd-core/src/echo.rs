@@ -96,14 +96,14 @@ impl Known {
     }
 
     /// Knows a prompt: rules, persona and task as instructions, messages of other members as answers, and messages of
-    /// the user as words that may be repeated. `seat` is the member that is asked.
+    /// the user as words that may be repeated; of a long history, the newest messages. `seat` is the member that is asked.
     pub fn of_prompt(prompt: &Prompt, seat: &SeatName) -> Self {
         let mut known = Self::new(RUN)
             .instructions(&prompt.rules)
             .instructions(&prompt.persona)
             .instructions(&prompt.turn);
         known.names = vec![KING.to_owned(), seat.as_str().to_lowercase()];
-        for Spoken { from, body, .. } in prompt::messages(prompt) {
+        for Spoken { from, body, .. } in prompt::newest(prompt) {
             known = match from {
                 from if from == KING => known.spared(&body),
                 // Its own words; whether it repeats itself is judged elsewhere.

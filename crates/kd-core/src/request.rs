@@ -5,6 +5,8 @@ use crate::ids::SeatName;
 use crate::text::Text;
 use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The four parts of every prompt. Adapters join them to suit their API: agent programs get one text; HTTP models get
@@ -20,10 +22,42 @@ pub struct Prompt {
     pub history: Text,
     /// Byte offsets in `history` at which its second and later messages begin, including the empty line before them.
     /// Empty if the next prompt does not begin with this history.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub starts: Vec<usize>,
+    #[serde(default, skip_serializing_if = "Starts::is_empty")]
+    pub starts: Starts,
     /// The last line: who speaks next, and how.
     pub turn: String,
+}
+
+/// Positions in a text. A clone shares them: a long history has thousands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<usize>", into = "Vec<usize>")]
+pub struct Starts(Arc<[usize]>);
+
+impl Starts {
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Deref for Starts {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl From<Vec<usize>> for Starts {
+    fn from(starts: Vec<usize>) -> Self {
+        Self(starts.into())
+    }
+}
+
+impl From<Starts> for Vec<usize> {
+    fn from(starts: Starts) -> Self {
+        starts.to_vec()
+    }
 }
 
 /// A part of a prompt, sent as one content block if the API has blocks.

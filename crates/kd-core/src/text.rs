@@ -6,10 +6,10 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Immutable text. A clone shares the bytes.
+/// Immutable text. A clone shares the bytes, and a `String` becomes one without a copy.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
-pub struct Text(Arc<str>);
+pub struct Text(Arc<Box<str>>);
 
 impl Text {
     /// Returns the text.
@@ -46,19 +46,19 @@ impl Borrow<str> for Text {
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self(text.into())
+        Self(Arc::new(text.into_boxed_str()))
     }
 }
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        Self(text.into())
+        Self(Arc::new(text.into()))
     }
 }
 
 impl From<&String> for Text {
     fn from(text: &String) -> Self {
-        Self(text.as_str().into())
+        text.as_str().into()
     }
 }
 
@@ -104,7 +104,10 @@ mod tests {
 
     #[test]
     fn clones_share_the_bytes_and_json_is_a_string() {
-        let text = Text::from("ab\n");
+        let string = String::from("ab\n");
+        let bytes = string.as_ptr();
+        let text = Text::from(string);
+        assert_eq!(text.as_ptr(), bytes, "no copy");
         assert!(std::ptr::eq(text.as_str(), text.clone().as_str()));
         assert_eq!(serde_json::to_string(&text).unwrap(), "\"ab\\n\"");
         assert_eq!(serde_json::from_str::<Text>("\"ab\\n\"").unwrap(), text);

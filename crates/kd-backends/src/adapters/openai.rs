@@ -40,8 +40,7 @@ impl Dialect for OpenAi {
         messages.extend(talk.into_iter().flat_map(|talk| &talk.said).map(message));
         let mut body = json!({"model": model, "messages": messages, "stream": true, "stream_options": {"include_usage": true}});
         // Caches are local to a machine; requests with the same key are routed to the same machine.
-        let key = to.keeps_prompts.then(|| parts::cache_key(&request.prompt));
-        parts::put(&mut body, "prompt_cache_key", key.flatten());
+        parts::put(&mut body, "prompt_cache_key", to.cache_key);
         let sampling = &request.sampling;
         // OpenAI itself rejects the old name of the limit for its thinking models; other services do not know the new
         // one.

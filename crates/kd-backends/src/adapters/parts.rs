@@ -3,7 +3,6 @@
 use kd_core::Prompt;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 /// Splits the prompt. System text: rules and persona. User text: history and turn. The constant part comes first, for
 /// services that cache prefixes.
@@ -16,20 +15,6 @@ pub(crate) fn system_and_user(prompt: &Prompt) -> (String, String) {
         join(&prompt.rules, &prompt.persona),
         join(&prompt.history, &prompt.turn),
     )
-}
-
-/// Returns a cache key for the prompts of one member in one thread: a hash of their common beginning, up to the second
-/// message. `None` if no other prompt shares it.
-pub(crate) fn cache_key(prompt: &Prompt) -> Option<String> {
-    let first = prompt.history.get(..*prompt.starts.first()?)?;
-    let mut hash = Sha256::new();
-    for part in [prompt.rules.as_str(), &prompt.persona, first] {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    let hash = hash.finalize();
-    let hex: String = hash.iter().take(16).map(|b| format!("{b:02x}")).collect();
-    Some(format!("kd-{hex}"))
 }
 
 /// Sets a field if there is a value.

@@ -159,15 +159,11 @@ impl Scripted {
 impl Backend for Scripted {
     fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
-        let acts = self
-            .script
-            .runs
-            .get(call)
-            .or(self.script.runs.last())
-            .cloned()
-            .unwrap_or_else(|| vec![Act::Echo]);
+        let last = self.script.runs.len().saturating_sub(1);
         let play = Play {
-            acts: acts.into(),
+            script: Arc::clone(&self.script),
+            run: call.min(last),
+            played: 0,
             ready: VecDeque::new(),
             prompt: request.prompt,
             opened: false,
@@ -182,7 +178,10 @@ impl Backend for Scripted {
 
 /// A run being played.
 struct Play {
-    acts: VecDeque<Act>,
+    script: Arc<Script>,
+    /// The run, and how many of its acts were played.
+    run: usize,
+    played: usize,
     ready: VecDeque<Result<Delta, Failure>>,
     prompt: Prompt,
     opened: bool,
@@ -198,12 +197,22 @@ impl Play {
             if self.over {
                 return None;
             }
-            match self.acts.pop_front().unwrap_or_else(Act::finish) {
+            match self.next_act() {
                 Act::Hang => std::future::pending().await,
                 Act::SleepMs(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
                 Act::Cut => self.over = true,
                 act => self.act(act),
             }
+        }
+    }
+
+    fn next_act(&mut self) -> Act {
+        let at = self.played;
+        self.played += 1;
+        match self.script.runs.get(self.run) {
+            Some(run) => run.get(at).cloned().unwrap_or_else(Act::finish),
+            None if at == 0 => Act::Echo,
+            None => Act::finish(),
         }
     }
 

@@ -5,6 +5,7 @@ use super::{Answer, Collector, Free, Item, digest, endpoints, outcome};
 use crate::Backend;
 use crate::providers::AskedForm;
 use crate::spending::{Permit, Spending, Worst};
+use crate::transport::body::cache_key;
 use crate::transport::http::{self, To};
 use futures::stream::{self, BoxStream, StreamExt};
 use kd_core::request::Deadlines;
@@ -132,10 +133,13 @@ impl Call {
     }
 
     fn body(&self, request: &Request, form: AskedForm) -> serde_json::Value {
+        let keeps_prompts = self.link.service.keeps_prompts;
+        let key = keeps_prompts.then(|| cache_key(&request.prompt)).flatten();
         let to = To {
             base: &self.link.service.base,
             model: &self.link.model,
-            keeps_prompts: self.link.service.keeps_prompts,
+            keeps_prompts,
+            cache_key: key.as_deref(),
         };
         http::body(self.link.dialect, to, request, form)
     }

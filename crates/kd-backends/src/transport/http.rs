@@ -7,6 +7,7 @@ use crate::keys::Key;
 use crate::providers::{AskedForm, Service};
 use crate::spending::{Permit, Spending, Worst};
 use crate::status;
+use crate::transport::body::{Written, cache_key};
 use crate::transport::sse::{Event, Splitter, TooLong};
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -35,6 +36,8 @@ pub(crate) struct To<'a> {
     pub(crate) model: &'a str,
     /// Whether to mark which part of a prompt the service should cache.
     pub(crate) keeps_prompts: bool,
+    /// The key of such a prompt, for services that want one: see [`cache_key`].
+    pub(crate) cache_key: Option<&'a str>,
 }
 
 /// The wire format of a kind of service.
@@ -469,16 +472,19 @@ impl Call {
     }
 
     /// Returns the permit for a request and its body, with a lower answer limit if money or tokens are short.
-    fn paid(&self, request: &Request, form: AskedForm) -> Result<(Permit, Vec<u8>), Failure> {
+    fn paid(&self, request: &Request, form: AskedForm) -> Result<(Permit, Written), Failure> {
         let (service, dialect) = (&self.service, self.dialect);
+        let key = service.keeps_prompts.then(|| cache_key(&request.prompt));
+        let key = key.flatten();
+        let to = To {
+            base: &service.base,
+            model: &self.model,
+            keeps_prompts: service.keeps_prompts,
+            cache_key: key.as_deref(),
+        };
         let write = |request: &Request| {
-            let to = To {
-                base: &service.base,
-                model: &self.model,
-                keeps_prompts: service.keeps_prompts,
-            };
-            let body = body(dialect, to, request, form);
-            serde_json::to_vec(&body).map_err(|error| {
+            let written = Written::new(request, |request| body(dialect, to, request, form));
+            written.map_err(|error| {
                 Failure::new(
                     FailureKind::Invalid,
                     format!("the request cannot be written: {error}"),
@@ -487,7 +493,7 @@ impl Call {
         };
         let body = write(request)?;
         let permit = self.spending.reserve(Worst {
-            bytes: body.len() as u64,
+            bytes: body.len(),
             answer: request.sampling.max_tokens.or(dialect.answer_tokens()),
             price: service.price(&self.model),
         })?;

@@ -1,5 +1,6 @@
 //! Transports, independent of content: HTTP calls, server-sent events, child processes and their lines.
 
+pub(crate) mod body;
 mod child;
 pub(crate) mod client;
 pub mod family;

@@ -152,7 +152,7 @@ pub(super) fn request(
             rules: RULES.trim().to_owned(),
             persona: member.persona.trim().to_owned(),
             history: history.into(),
-            starts,
+            starts: starts.into(),
             turn: turn.to_owned(),
         },
         sampling: member.sampling.clone(),

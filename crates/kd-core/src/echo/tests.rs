@@ -79,7 +79,7 @@ fn prompt() -> Prompt {
         rules: "Think for yourself at all times, please do.".into(),
         persona: TOLD.into(),
         history: history.into(),
-        starts: vec![history.find("\n\nskeptic").unwrap()],
+        starts: vec![history.find("\n\nskeptic").unwrap()].into(),
         turn: "---\nYou are pragmatist. Answer the question.".into(),
     }
 }

@@ -23,7 +23,7 @@ use crate::ids::SeatName;
 use crate::message::{Address, Message};
 use crate::names::KING;
 use crate::names::{COUNCIL, SYSTEM};
-use crate::request::Prompt;
+use crate::request::{Prompt, Starts};
 use crate::text::Text;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -34,6 +34,8 @@ const HEADER: &str = "[Previous conversation]";
 pub(crate) const END: &str = "---";
 /// The prefix of a line that only looks like structure.
 const QUOTE: &str = "> ";
+/// Maximum bytes of the messages that [`newest`] returns, if there are several: more than small models read.
+const NEWEST_BYTES_MAX: usize = 256 << 10;
 /// The name of a sender whose own name is not valid in a history.
 const NAMELESS: &str = "guest";
 
@@ -48,13 +50,23 @@ pub struct Spoken {
     pub body: String,
 }
 
-impl Spoken {
-    /// Returns the history entry of a message; `None` if it is failed or empty.
-    fn of(message: &Message) -> Option<Self> {
+/// The entry of a message in a history that is being rendered: it borrows what it can.
+struct Entry<'m> {
+    from: Cow<'m, str>,
+    to: Option<String>,
+    body: Cow<'m, str>,
+}
+
+impl<'m> Entry<'m> {
+    /// Returns the entry of a message; `None` if it is failed or empty.
+    fn of(message: &'m Message) -> Option<Self> {
         if !message.is_told() {
             return None;
         }
-        let body = clean_text(&message.body).trim().to_owned();
+        let body = match clean_text(&message.body) {
+            Cow::Borrowed(body) => Cow::Borrowed(body.trim()),
+            Cow::Owned(body) => Cow::Owned(body.trim().to_owned()),
+        };
         let to = match &message.to {
             Address::Seats(seats) if !seats.is_empty() => Some(message.to.to_string()),
             _ => None,
@@ -65,6 +77,12 @@ impl Spoken {
             body,
         })
     }
+
+    /// Returns how many bytes it takes, unless lines are quoted.
+    fn len(&self) -> usize {
+        let to = self.to.as_ref().map_or(0, |to| to.len() + " (to )".len());
+        self.from.len() + to + self.body.len() + "\n\n: ".len()
+    }
 }
 
 /// A rendered history.
@@ -74,14 +92,14 @@ pub struct History {
     pub text: Text,
     /// Byte offsets in `text` at which the second and later messages begin, including the empty line before them. A
     /// later history of the same thread starts with the same text and offsets.
-    pub starts: Vec<usize>,
+    pub starts: Starts,
 }
 
 impl From<&str> for History {
     fn from(text: &str) -> Self {
         Self {
             text: text.into(),
-            starts: Vec::new(),
+            starts: Starts::default(),
         }
     }
 }
@@ -92,16 +110,19 @@ pub fn render<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
     seats: impl IntoIterator<Item = &'a SeatName>,
 ) -> History {
-    let spoken: Vec<Spoken> = messages.into_iter().filter_map(Spoken::of).collect();
-    let mut names = Names::new(spoken.iter().map(|s| s.from.as_str()));
+    let spoken: Vec<Entry<'_>> = messages.into_iter().filter_map(Entry::of).collect();
+    let mut names = Names::new(spoken.iter().map(|s| &*s.from));
     names.extend(seats.into_iter().map(SeatName::as_str));
     let mut text =
-        String::with_capacity(64 + spoken.iter().map(|s| s.body.len() + 24).sum::<usize>());
+        String::with_capacity(HEADER.len() + spoken.iter().map(Entry::len).sum::<usize>());
     if let [only] = spoken.as_slice()
         && only.from == KING
     {
         names.push_quoted(&only.body, &mut text);
-        return text.as_str().into();
+        return History {
+            text: text.into(),
+            starts: Starts::default(),
+        };
     }
     let mut starts = Vec::with_capacity(spoken.len().saturating_sub(1));
     if !spoken.is_empty() {
@@ -123,7 +144,7 @@ pub fn render<'a>(
     }
     History {
         text: text.into(),
-        starts,
+        starts: starts.into(),
     }
 }
 
@@ -164,25 +185,35 @@ pub fn parse<'a>(text: &str, speakers: impl IntoIterator<Item = &'a str>) -> Opt
     Some(spoken)
 }
 
-/// Returns the messages in the history of a prompt, by the positions of their beginnings.
-pub fn messages(prompt: &Prompt) -> Vec<Spoken> {
+/// Returns the newest messages in the history of a prompt, by the positions of their beginnings: as many as a small model
+/// can read, and at least one.
+pub fn newest(prompt: &Prompt) -> Vec<Spoken> {
     let history = prompt.history.as_str();
     let begins = prompt.starts.iter().filter_map(|at| history.get(*at..));
     let first = history.strip_prefix(HEADER).unwrap_or_default();
-    let names: Vec<&str> = begins
+    let names: BTreeSet<&str> = begins
+        .clone()
         .chain([first])
         .filter_map(|begin| {
             let (head, _) = begin.trim_start_matches('\n').split_once(": ")?;
             Some(head.split_once(" (to ").map_or(head, |(name, _)| name))
         })
         .collect();
-    parse(history, names).unwrap_or_default()
+    if history.len() <= NEWEST_BYTES_MAX {
+        return parse(history, names).unwrap_or_default();
+    }
+    let fits = begins.clone().find(|rest| rest.len() <= NEWEST_BYTES_MAX);
+    match fits.or_else(|| begins.clone().next_back()) {
+        Some(rest) => parse(&format!("{HEADER}\n{}", rest.trim_start()), names),
+        None => parse(history, names),
+    }
+    .unwrap_or_default()
 }
 
 /// Returns a sender's name in a form valid before a colon. Foreign files may contain anything.
-fn speaker(from: &str) -> String {
+fn speaker(from: &str) -> Cow<'_, str> {
     if from == KING || from == COUNCIL || SeatName::new(from).is_ok() {
-        return from.to_owned();
+        return Cow::Borrowed(from);
     }
     let name: String = from
         .chars()
@@ -196,7 +227,8 @@ fn speaker(from: &str) -> String {
         .take(32)
         .collect();
     // `King` would pass for the user.
-    SeatName::new(name.trim_matches('-')).map_or_else(|_| NAMELESS.to_owned(), Into::into)
+    let name = SeatName::new(name.trim_matches('-'));
+    Cow::Owned(name.map_or_else(|_| NAMELESS.to_owned(), Into::into))
 }
 
 /// The names that can begin a message, in lower case.
@@ -422,12 +454,49 @@ mod tests {
         )
     }
 
+    #[test]
+    fn the_newest_messages_of_a_long_history_are_as_many_as_a_small_model_reads() {
+        let body = format!("> claude: it said{}\nend", " word".repeat(400));
+        let thread: Vec<Message> = (0..1_000)
+            .map(|n| {
+                let from = if n % 2 == 0 { KING } else { "claude" };
+                message(from, Address::All, &format!("{n} {body}"))
+            })
+            .collect();
+        let of = |thread: &[Message]| {
+            let History { text, starts } = render(thread, &[]);
+            newest(&Prompt {
+                history: text,
+                starts,
+                ..Prompt::default()
+            })
+        };
+        let some = of(&thread);
+        let bytes: usize = some.iter().map(|said| said.body.len()).sum();
+        assert!(bytes < NEWEST_BYTES_MAX && bytes > NEWEST_BYTES_MAX - 2 * body.len());
+        let last = some.last().unwrap();
+        assert_eq!(
+            (last.from.as_str(), &last.body),
+            ("claude", &format!("999 {body}"))
+        );
+        let first = 1_000 - some.len();
+        assert_eq!(some[0].body, format!("{first} {body}"));
+        // All of a short one, and a single message however long it is.
+        assert_eq!(of(&thread[..9]).len(), 9);
+        let long = message("claude", Address::All, &"word ".repeat(NEWEST_BYTES_MAX));
+        assert_eq!(of(&[thread[0].clone(), long]).len(), 1);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
         fn what_was_said_can_be_read_back(thread in thread()) {
-            let said: Vec<Spoken> = thread.iter().filter_map(Spoken::of).collect();
+            let said: Vec<Spoken> = thread.iter().filter_map(Entry::of).map(|entry| Spoken {
+                from: entry.from.into_owned(),
+                to: entry.to,
+                body: entry.body.into_owned(),
+            }).collect();
             let names = ["claude", "codex", "_x_", "a-b"];
             let seats = names.map(seat);
             let text = render(&thread, &seats).text;

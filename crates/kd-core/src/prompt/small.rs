@@ -3,7 +3,7 @@
 //! Input: a prompt from [`super::build`]. Output: a prompt with the same answer to give, in words that a model of a
 //! hundred million parameters follows more often than it recites them. Other prompts stay as they are.
 
-use super::{Manner, Spoken, messages, read_turn};
+use super::{Manner, Spoken, newest, read_turn};
 use crate::names::KING;
 use crate::request::Prompt;
 use crate::roles::ROLES;
@@ -24,7 +24,7 @@ const EARLIER_MAX: usize = 6;
 /// Returns the prompt for a small model. `None` if the prompt is not one of a council.
 pub fn small(prompt: &Prompt) -> Option<Prompt> {
     let (seat, manner) = read_turn(&prompt.turn)?;
-    let said = messages(prompt);
+    let said = newest(prompt);
     let (rules, turn) = match manner {
         Manner::Conclude => conclude(&said),
         _ => answer(&prompt.persona, seat, &said)?,
