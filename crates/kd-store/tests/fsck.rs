@@ -374,6 +374,29 @@ fn what_is_no_problem_is_only_noted() {
 }
 
 #[test]
+fn a_choice_of_an_answer_that_is_not_there_is_noted() {
+    let stage = Stage::new();
+    let answers = stage.bodies();
+    let (answer, ..) = answers.iter().find(|(_, from, _)| from != KING).unwrap();
+    let choice = |seq: u32, chosen: &str| {
+        let head = HEAD.replace("from: codex", "from: king");
+        let head = head.replace("status: complete\n", "");
+        stage.put(
+            &format!("{seq:04}-king.md"),
+            format!("{head}chosen: {chosen}\n---\n\nThat one.\n"),
+        );
+    };
+    choice(20, &answer.to_string());
+    for (seq, chosen) in [(21, "1"), (22, "99"), (23, "22"), (24, "-1")] {
+        choice(seq, chosen);
+    }
+    let report = stage.repair();
+    let wrong = [21, 22, 23, 24].map(|seq| (Kind::StrayChoice, format!("{seq:04}-king.md")));
+    assert_eq!(kinds(&report), wrong);
+    assert!(report.findings[1].what.contains("message 99"));
+}
+
+#[test]
 fn torn_json_beside_the_messages_is_set_aside() {
     let stage = Stage::new();
     stage.put(".pending-messages.json", "{\"deliveries\": [");

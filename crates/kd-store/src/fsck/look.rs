@@ -10,8 +10,11 @@ use crate::layout::{self, Expected, Layout, Place};
 use crate::meta::Meta;
 use crate::stream;
 use crate::thread::{self, Thread};
+use kd_core::Message;
 use kd_core::formats::Newer;
+use kd_core::message::CHOSEN;
 use kd_core::names::KING;
+use kd_core::text::Text;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -30,7 +33,7 @@ pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error>
     }
     let entries = index::list(&open)?;
     let mut findings = Vec::new();
-    let mut messages = 0;
+    let mut messages = Vec::new();
     let mut first = None;
     for entry in &entries {
         let path = folder.join(&entry.name);
@@ -44,12 +47,18 @@ pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error>
         };
         let (parsed, flaws) = frontmatter::parse(&bytes);
         if let Some(parsed) = parsed {
-            messages += 1;
             let at = parsed.at.unwrap_or(time);
             first = first.min(Some(at)).or(Some(at));
+            let mut message = parsed.into_message(entry.seq, entry.sender(), time);
+            // Old files have no status: there the text tells whether it is an answer.
+            if message.status.is_some() {
+                message.body = Text::default();
+            }
+            messages.push((path.clone(), message));
         }
         text(&path, &bytes, &flaws, &mut findings);
     }
+    choices(&messages, &mut findings);
     doubles(folder, &entries, &mut findings);
     if let Some(entry) = entries.iter().find(|e| e.seq > 9999) {
         let what = "numbers above 9999 are not seen by kingdom-cli";
@@ -63,7 +72,10 @@ pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error>
     meta(place, &open, &entries, first, &mut findings);
     others(place, &open, &entries, patience, &mut findings)?;
     findings.sort_by(|a, b| (&a.path, a.kind).cmp(&(&b.path, b.kind)));
-    Ok(Report { messages, findings })
+    Ok(Report {
+        messages: messages.len(),
+        findings,
+    })
 }
 
 /// Checks the branch's state and the sessions of its members.
@@ -222,6 +234,22 @@ fn text(path: &Path, bytes: &[u8], flaws: &[Flaw], findings: &mut Vec<Finding>) 
             "its lines end in CRLF, which every version reads".into(),
             None,
         );
+    }
+}
+
+/// Reports messages of the user that choose an answer which is not there.
+fn choices(messages: &[(PathBuf, Message)], findings: &mut Vec<Finding>) {
+    let all = || messages.iter().map(|(_, message)| message);
+    for (path, message) in messages.iter().filter(|(_, message)| message.is_king()) {
+        let Some(chosen) = message.extra.get(CHOSEN) else {
+            continue;
+        };
+        if !message.is_choice(all()) {
+            let what = format!(
+                "it chooses message {chosen}, which is no earlier answer: it is read as a question"
+            );
+            findings.push(found(Kind::StrayChoice, path.clone(), what, None));
+        }
     }
 }
 

@@ -49,6 +49,8 @@ pub enum Kind {
     Crlf,
     /// Numbers above 9999, which kingdom-cli does not see.
     FiveDigits,
+    /// A message of the user chooses an answer that does not exist. It is read as a message that asks.
+    StrayChoice,
     /// An unknown file or folder. It is left alone.
     Alien,
 }
@@ -74,13 +76,17 @@ impl Kind {
             Kind::StrayQueue => "stray_queue",
             Kind::Crlf => "crlf",
             Kind::FiveDigits => "five_digits",
+            Kind::StrayChoice => "stray_choice",
             Kind::Alien => "alien",
         }
     }
 
     /// Returns whether it is harmless.
     pub fn is_note(self) -> bool {
-        matches!(self, Kind::Crlf | Kind::FiveDigits | Kind::Alien)
+        matches!(
+            self,
+            Kind::Crlf | Kind::FiveDigits | Kind::StrayChoice | Kind::Alien
+        )
     }
 }
 
