@@ -1,8 +1,6 @@
 //! Two answers word by word: which words of each the other does not have in the same order.
 
-/// Maximum product of the numbers of words that are compared; beyond it, all words between the equal beginning and the
-/// equal end count as different.
-const WORK_MAX: usize = 16 << 20;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// A comparison that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,64 +25,27 @@ impl Comparison {
     }
 }
 
-/// Returns for each word of both texts whether it differs.
+/// Returns for each word of both texts whether it differs. The effort is bounded: in long texts with little in common,
+/// some words count as different that a longest common sequence would have.
 fn differing(one: &str, other: &str) -> (Vec<bool>, Vec<bool>) {
     let (a, b): (Vec<&str>, Vec<&str>) = (words(one), words(other));
-    let first = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    let (rest_a, rest_b) = (&a[first..], &b[first..]);
-    let last = rest_a
-        .iter()
-        .rev()
-        .zip(rest_b.iter().rev())
-        .take_while(|(x, y)| x == y)
-        .count();
-    let (mid_a, mid_b) = (
-        &rest_a[..rest_a.len() - last],
-        &rest_b[..rest_b.len() - last],
-    );
-    let (differs_a, differs_b) = between(mid_a, mid_b);
-    let whole = |middle: Vec<bool>| {
-        let mut all = vec![false; first];
-        all.extend(middle);
-        all.resize(all.len() + last, false);
-        all
-    };
-    (whole(differs_a), whole(differs_b))
+    let (mut in_a, mut in_b) = (vec![true; a.len()], vec![true; b.len()]);
+    for op in capture_diff_slices(Algorithm::Myers, &a, &b) {
+        if let DiffOp::Equal {
+            old_index,
+            new_index,
+            len,
+        } = op
+        {
+            in_a[old_index..old_index + len].fill(false);
+            in_b[new_index..new_index + len].fill(false);
+        }
+    }
+    (in_a, in_b)
 }
 
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
-}
-
-/// Marks the words outside of a longest common subsequence.
-fn between(a: &[&str], b: &[&str]) -> (Vec<bool>, Vec<bool>) {
-    let (mut in_a, mut in_b) = (vec![true; a.len()], vec![true; b.len()]);
-    if a.len().saturating_mul(b.len()) > WORK_MAX {
-        return (in_a, in_b);
-    }
-    // common[i][j]: the length for the words from i and j on.
-    let width = b.len() + 1;
-    let mut common = vec![0u32; (a.len() + 1) * width];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            common[i * width + j] = match a[i] == b[j] {
-                true => common[(i + 1) * width + j + 1] + 1,
-                false => common[(i + 1) * width + j].max(common[i * width + j + 1]),
-            };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() {
-        if a[i] == b[j] {
-            (in_a[i], in_b[j]) = (false, false);
-            (i, j) = (i + 1, j + 1);
-        } else if common[(i + 1) * width + j] >= common[i * width + j + 1] {
-            i += 1;
-        } else {
-            j += 1;
-        }
-    }
-    (in_a, in_b)
 }
 
 #[cfg(test)]
@@ -123,10 +84,35 @@ mod tests {
     }
 
     #[test]
-    fn very_long_texts_are_compared_at_their_ends_only() {
-        let long = |word: &str| format!("same {} end", format!("{word} ").repeat(5000));
-        let (a, _) = differing(&long("x"), &long("y"));
-        assert_eq!(a.iter().filter(|d| !**d).count(), 2);
-        assert!(!a[0] && !a[a.len() - 1]);
+    fn a_changed_word_of_very_long_texts_is_the_only_one_marked() {
+        let text = |changed: &str| {
+            let words = (0..20_000).map(|n| match n {
+                7_000 | 13_000 => changed.to_owned(),
+                n => format!("w{}", n % 997),
+            });
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let (a, b) = differing(&text("one"), &text("two three"));
+        let count = |differs: &[bool]| differs.iter().filter(|d| **d).count();
+        assert_eq!((count(&a), count(&b)), (2, 4));
+        assert!(a[7_000] && a[13_000]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn words_without_a_mark_are_the_same_on_both_sides(
+            one in proptest::collection::vec(0u8..9, 0..60),
+            other in proptest::collection::vec(0u8..9, 0..60),
+        ) {
+            let text = |words: &[u8]| words.iter().map(|w| format!("{w} ")).collect::<String>();
+            let (one, other) = (text(&one), text(&other));
+            let (a, b) = differing(&one, &other);
+            let same = |text: &str, differs: &[bool]| -> Vec<String> {
+                let words = words(text).into_iter().zip(differs);
+                words.filter(|(_, d)| !**d).map(|(w, _)| w.to_owned()).collect()
+            };
+            proptest::prop_assert_eq!((a.len(), b.len()), (words(&one).len(), words(&other).len()));
+            proptest::prop_assert_eq!(same(&one, &a), same(&other, &b));
+        }
     }
 }
