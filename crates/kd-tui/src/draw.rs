@@ -211,18 +211,17 @@ fn draw_log(app: &mut App, look: &Look, pen: &mut Pen<'_>, top: u16, rows: u16) 
 
 /// Adds the links in the visible lines of cards whose first one is at `y`.
 fn add_links(slice: &Slice<'_>, y: u16, out: &mut Vec<Link>) {
-    for placed in &slice.cards {
+    for placed in slice.cards.iter().filter(|placed| !placed.card.bare) {
         let begin = placed.y + 1 + placed.card.head.len();
-        for found in links::find(placed.body) {
-            let row = begin + found.line;
-            if !placed.card.bare && (slice.from..slice.from + slice.rows).contains(&row) {
-                out.push(Link {
-                    y: y + (row - slice.from) as u16,
-                    from: (placed.x + 2 + found.from) as u16,
-                    to: (placed.x + 2 + found.to) as u16,
-                    url: found.url,
-                });
-            }
+        let row = |row: usize| row.saturating_sub(begin).min(placed.body.len());
+        let shown = row(slice.from)..row(slice.from + slice.rows);
+        for found in links::find(|at| placed.body.get(at), shown) {
+            out.push(Link {
+                y: y + (begin + found.line - slice.from) as u16,
+                from: (placed.x + 2 + found.from) as u16,
+                to: (placed.x + 2 + found.to) as u16,
+                url: found.url,
+            });
         }
     }
 }

@@ -2,6 +2,8 @@
 //! lead elsewhere than it says.
 
 use super::wrap::{Line, width};
+use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Maximum length of an address; longer ones stay text.
@@ -20,70 +22,150 @@ pub struct Found {
     pub url: Arc<str>,
 }
 
-/// Finds the `http` and `https` addresses in laid-out lines. An address goes on in the next line only where its word
-/// was cut. One that runs into a letter or digit that is not ASCII is none: it would look like another host.
-pub fn find(lines: &[Line]) -> Vec<Found> {
+/// Finds the `http` and `https` addresses in these of the laid-out lines; `line` returns a line by its number. It is asked
+/// for no other lines than these and those that an address of theirs begins or ends in.
+///
+/// An address goes on in the next line only where its word was cut. One that runs into a letter or digit that is not
+/// ASCII is none: it would look like another host.
+pub fn find<'l>(line: impl Fn(usize) -> Option<&'l Line>, shown: Range<usize>) -> Vec<Found> {
     let mut found = Vec::new();
+    let (first, is_inside) = begin_of(&line, shown.start);
     // Where the address ends in a line that it goes on in.
     let mut taken = (0, 0);
-    for at in 0..lines.len() {
-        let text = plain(&lines[at]);
-        let mut from = if taken.0 == at { taken.1 } else { 0 };
+    if is_inside {
+        let start = line(first).map_or(0, |line| indent(&plain(line)));
+        taken = Address::read(&line, (first, start), shown.end).end();
+    }
+    for at in first..shown.end {
+        let Some(text) = line(at).map(plain) else {
+            break;
+        };
+        let mut from = match taken.0.cmp(&at) {
+            Ordering::Less => 0,
+            Ordering::Equal => taken.1,
+            Ordering::Greater => continue,
+        };
         while let Some(start) = begin(&text, from) {
-            let mut url = run(&text[start..]).to_owned();
-            let mut parts = vec![(at, start, start + url.len())];
-            let mut end = start + url.len();
-            let mut line = at;
-            let mut whole = text.clone();
-            let mut is_whole = true;
-            while end == whole.len() && is_cut(&lines[line]) {
-                line += 1;
-                whole = lines.get(line).map(plain).unwrap_or_default();
-                let indent = whole.len() - whole.trim_start_matches(' ').len();
-                let more = run(&whole[indent..]);
-                url.push_str(more);
-                end = indent + more.len();
-                parts.push((line, indent, end));
-                taken = (line, end);
-                if more.is_empty() {
-                    // The rest stands behind the edge of a quote, or was left out.
-                    is_whole = false;
-                    break;
-                }
-            }
-            let next = whole[end..].chars().next();
-            is_whole &= !next.is_some_and(char::is_alphanumeric);
-            let kept = trimmed(&url);
-            let mut cut = url.len() - kept;
-            url.truncate(kept);
-            let is_link = is_whole && url.len() <= ADDRESS_MAX && has_host(&url);
-            let url: Arc<str> = url.into();
-            for (line, from, to) in parts.into_iter().rev() {
-                let less = cut.min(to - from);
-                cut -= less;
-                if is_link && to - less > from {
-                    let text = plain(&lines[line]);
-                    found.push(Found {
-                        line,
-                        from: width(&text[..from]),
-                        to: width(&text[..to - less]),
-                        url: url.clone(),
-                    });
-                }
-            }
-            if line > at {
+            let address = Address::read(&line, (at, start), shown.end);
+            taken = address.end();
+            found.extend(address.links(&line));
+            if taken.0 > at {
                 break;
             }
-            from = end;
+            from = taken.1;
         }
     }
+    found.retain(|found| shown.contains(&found.line));
     found.sort_by_key(|found| (found.line, found.from));
     found
+}
+
+/// Returns the first line of the word that goes on in a line, and whether the word is too long for an address and
+/// begins before.
+fn begin_of<'l>(line: &impl Fn(usize) -> Option<&'l Line>, mut first: usize) -> (usize, bool) {
+    let mut bytes = 0;
+    while let Some(before) = first.checked_sub(1).and_then(line).filter(|l| is_cut(l)) {
+        first -= 1;
+        bytes += before.iter().map(|span| span.text.len()).sum::<usize>();
+        if bytes > ADDRESS_MAX {
+            return (first, true);
+        }
+    }
+    (first, false)
+}
+
+/// An address in laid-out lines.
+struct Address {
+    url: String,
+    /// Its line, first byte and the byte after the last, for each line it is in.
+    parts: Vec<(usize, usize, usize)>,
+    /// Whether it is known to its end.
+    is_whole: bool,
+}
+
+impl Address {
+    /// Reads the address that begins at a line and byte. One that is too long for a link may end at `end`, the first line
+    /// that is not shown.
+    fn read<'l>(
+        line: &impl Fn(usize) -> Option<&'l Line>,
+        (mut at, first): (usize, usize),
+        end: usize,
+    ) -> Self {
+        let mut url = String::new();
+        let mut parts = Vec::new();
+        let is_whole = loop {
+            let Some(here) = line(at) else {
+                break false;
+            };
+            let text = plain(here);
+            let start = match parts.is_empty() {
+                true => first,
+                false => indent(&text),
+            };
+            let more = run(&text[start..]);
+            url.push_str(more);
+            let to = start + more.len();
+            parts.push((at, start, to));
+            if more.is_empty() {
+                // The rest stands behind the edge of a quote, or was left out.
+                break false;
+            }
+            if to < text.len() || !is_cut(here) {
+                let next = text[to..].chars().next();
+                break !next.is_some_and(char::is_alphanumeric);
+            }
+            if url.len() > ADDRESS_MAX && at + 1 >= end {
+                break false;
+            }
+            at += 1;
+        };
+        Self {
+            url,
+            parts,
+            is_whole,
+        }
+    }
+
+    /// Returns its last line, and the byte of it where it ends.
+    fn end(&self) -> (usize, usize) {
+        self.parts.last().map_or((0, 0), |part| (part.0, part.2))
+    }
+
+    /// Returns the parts of the link that it is; nothing if it is none.
+    fn links<'l>(mut self, line: &impl Fn(usize) -> Option<&'l Line>) -> Vec<Found> {
+        let kept = trimmed(&self.url);
+        let mut cut = self.url.len() - kept;
+        self.url.truncate(kept);
+        if !self.is_whole || self.url.len() > ADDRESS_MAX || !has_host(&self.url) {
+            return Vec::new();
+        }
+        let url: Arc<str> = self.url.into();
+        let mut found = Vec::new();
+        for (at, from, to) in self.parts.into_iter().rev() {
+            let less = cut.min(to - from);
+            cut -= less;
+            if let Some(line) = line(at).filter(|_| to - less > from) {
+                let text = plain(line);
+                found.push(Found {
+                    line: at,
+                    from: width(&text[..from]),
+                    to: width(&text[..to - less]),
+                    url: url.clone(),
+                });
+            }
+        }
+        found
+    }
 }
 
 /// Returns whether the last word of a line goes on in the next one.
 fn is_cut(line: &Line) -> bool {
     line.last().is_some_and(|span| span.cut)
+}
+
+/// Returns the length of the spaces at the beginning.
+fn indent(text: &str) -> usize {
+    text.len() - text.trim_start_matches(' ').len()
 }
 
 fn plain(line: &Line) -> String {
@@ -186,7 +268,7 @@ mod tests {
     }
 
     fn of(lines: &[Line]) -> Vec<(usize, usize, usize, String)> {
-        let found = find(lines).into_iter();
+        let found = find(|at| lines.get(at), 0..lines.len()).into_iter();
         found
             .map(|f| (f.line, f.from, f.to, f.url.to_string()))
             .collect()
@@ -239,6 +321,56 @@ mod tests {
         for lines in [&["http://abcdef~", "> g"][..], &["http://abcdef~"]] {
             assert_eq!(in_lines(lines), [], "{lines:?}");
         }
+    }
+
+    /// Links in these lines of a text of which every line begins with a number, and the numbers of the lines read.
+    fn shown(lines: &[Line], shown: Range<usize>) -> (Vec<Found>, Vec<usize>) {
+        let read = std::cell::RefCell::new(Vec::new());
+        let found = find(
+            |at| {
+                read.borrow_mut().push(at);
+                lines.get(at)
+            },
+            shown,
+        );
+        let mut read = read.into_inner();
+        read.sort_unstable();
+        read.dedup();
+        (found, read)
+    }
+
+    #[test]
+    fn only_visible_lines_are_read_and_those_of_their_addresses() {
+        let mut lines: Vec<Line> = (0..10_000)
+            .map(|n| vec![Span::plain(format!("{n} http://h/{n} and so on"))])
+            .collect();
+        let (found, read) = shown(&lines, 5_000..5_040);
+        assert_eq!(found.len(), 40);
+        assert_eq!(&*found[0].url, "http://h/5000");
+        assert_eq!(read, (4_999..5_040).collect::<Vec<_>>());
+        // An address that begins above the visible lines and ends below them.
+        for (at, text) in [(99, "http://h/a"), (100, "/b"), (101, "/c end")] {
+            let mut span = Span::plain(text);
+            span.cut = at < 101;
+            lines[at] = vec![span];
+        }
+        let (found, read) = shown(&lines, 100..101);
+        assert_eq!(read, (98..102).collect::<Vec<_>>());
+        assert_eq!((found.len(), &*found[0].url), (1, "http://h/a/b/c"));
+    }
+
+    #[test]
+    fn a_word_without_end_is_not_read_to_its_end_and_has_no_link() {
+        let line = |n: usize| {
+            let text = if n == 5_010 { "http://h/" } else { "abcdefgh/" };
+            let mut span = Span::plain(text);
+            span.cut = true;
+            vec![span]
+        };
+        let lines: Vec<Line> = (0..10_000).map(line).collect();
+        let (found, read) = shown(&lines, 5_000..5_040);
+        assert_eq!(found, []);
+        assert!(read.len() < 3 * ADDRESS_MAX / 9, "{}", read.len());
     }
 
     #[test]
