@@ -38,6 +38,8 @@ pub struct Log {
     /// Whether there are more before them.
     has_older: bool,
     fetching: bool,
+    /// Whether the reader wants the very first message, which is being fetched.
+    to_first: bool,
     cards: BTreeMap<Item, Entry>,
     /// The first visible line; `None` while following the end.
     anchor: Option<(Item, usize)>,
@@ -154,6 +156,10 @@ impl Log {
         for panel in view.panels.into_iter().rev() {
             self.older.push_front(panel.content);
         }
+        if self.to_first {
+            self.to_first = self.has_older;
+            self.anchor = self.next(self.first() - 1).map(|first| (first, 0));
+        }
     }
 
     /// Adds messages written while the thread was being opened.
@@ -179,11 +185,11 @@ impl Log {
 
     /// Returns the number before which to fetch older messages, and how many; `None` if none are needed.
     pub fn wants_older(&mut self) -> Option<(u32, usize)> {
-        let near = self.top.0 - self.first() < MARGIN;
+        let near = self.to_first || self.top.0 - self.first() < MARGIN;
         if !self.has_older || self.fetching || !near {
             return None;
         }
-        self.fetch(256)
+        self.fetch(if self.to_first { usize::MAX } else { 256 })
     }
 
     fn fetch(&mut self, most: usize) -> Option<(u32, usize)> {
@@ -224,6 +230,7 @@ impl Log {
 
     /// Follows the end.
     pub fn follow(&mut self) {
+        self.to_first = false;
         self.anchor = None;
         self.unseen = 0;
     }
@@ -296,6 +303,7 @@ impl Log {
     /// Scrolls by lines, negative upwards.
     pub fn scroll(&mut self, lines: i64, look: &Look) {
         self.wide = look.wide;
+        self.to_first = false;
         let (mut item, line) = self.anchor.unwrap_or(self.top);
         item = self.block(item).start;
         if !self.is_in_focus(item) {
@@ -346,6 +354,19 @@ impl Log {
 
     /// Goes to the very first message; returns what has to be fetched for it.
     pub fn go_first(&mut self, look: &Look) -> Option<(u32, usize)> {
+        self.go_oldest(look);
+        // Older messages may be on their way already, but not all of them.
+        self.to_first = self.has_older;
+        self.fetch(usize::MAX)
+    }
+
+    /// Goes to the oldest message that was fetched; returns which ones to fetch before it.
+    pub fn go_before(&mut self, look: &Look) -> Option<(u32, usize)> {
+        self.go_oldest(look);
+        self.fetch(256)
+    }
+
+    fn go_oldest(&mut self, look: &Look) {
         let first = self.before(self.end()).map(|_| self.first());
         if let Some(first) = first {
             let item = if self.is_in_focus(first) {
@@ -355,11 +376,11 @@ impl Log {
             };
             self.place(item, 0, look);
         }
-        self.fetch(usize::MAX)
     }
 
     /// Goes to the user's message before (-1) or after (1) the first visible line. Returns false if there is none.
     pub fn jump_king(&mut self, step: i64, look: &Look) -> bool {
+        self.to_first = false;
         let (item, line) = self.anchor.unwrap_or(self.top);
         let is_king = |i: &Item| {
             self.shown(*i)

@@ -1486,6 +1486,35 @@ fn two_answers_are_compared_and_parts_of_them_merged() {
 }
 
 #[test]
+fn the_very_first_message_is_one_key_away() {
+    let mut play = Play::new(long(2_000).split_off(1_900));
+    play.screen((80, 24));
+    play.keys(b"\x1b[1;5H");
+    let first = |play: &mut Play| play.screen((80, 24)).lines().nth(3).unwrap().to_owned();
+    assert!(first(&mut play).contains("message 1901"));
+    let part = |from: u32, until: u32| Older {
+        messages: long(until).split_off(from as usize - 1),
+        records: Vec::new(),
+        has_more: from > 1,
+    };
+    // Some older ones were already on their way.
+    play.app.update(Msg::Older(part(1_645, 1_900)), &no_files);
+    assert_eq!(
+        play.app.wants_older(),
+        Some(Effect::FetchOlder(1_645, usize::MAX))
+    );
+    play.app.update(Msg::Older(part(1, 1_644)), &no_files);
+    let shown = first(&mut play);
+    assert!(shown.contains("message 1 "), "{shown}");
+    // Who goes elsewhere meanwhile stays there.
+    let mut play = Play::new(long(2_000).split_off(1_900));
+    play.screen((80, 24));
+    play.keys(b"\x1b[1;5H\x1b[F");
+    play.app.update(Msg::Older(part(1, 1_900)), &no_files);
+    assert!(play.shows("message 2000"));
+}
+
+#[test]
 fn changed_keys_work_and_are_listed() {
     let changes = [("search", "ctrl+o"), ("serch", "f9")];
     let changes = changes.map(|(k, v)| (k.to_owned(), v.to_owned())).into();

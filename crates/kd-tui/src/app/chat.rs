@@ -94,7 +94,7 @@ impl App {
             Action::LineDown => self.log.scroll(1, &look),
             Action::KingBefore => {
                 if !self.log.jump_king(-1, &look) {
-                    let fetch = self.log.go_first(&look);
+                    let fetch = self.log.go_before(&look);
                     fx.extend(fetch.map(|(before, most)| Effect::FetchOlder(before, most)));
                 }
             }
