@@ -10,12 +10,13 @@ use crate::compare::Comparison;
 use crate::complete::Candidates;
 use crate::editor::Editor;
 use crate::keymap::Keymap;
-use crate::keys::{Code, Input, Key, Reply};
+use crate::keys::{Button, Code, Input, Key, Reply};
 use crate::log::Log;
 use crate::merge::{Merge, Merged};
 use crate::paint::Link;
 use crate::panels::{COLUMNS_MAX, Frame, Look};
 use crate::picker::{Picked, Picker};
+use crate::select::{Area, Selection};
 use crate::text::style::Styles;
 use crate::theme::Theme;
 use kd_app::{ChatOpening, Older, ThreadRow};
@@ -198,6 +199,10 @@ pub struct App {
     pub dirty: bool,
     /// The links of the last frame.
     pub links: Vec<Link>,
+    /// The cards of the last frame.
+    pub areas: Vec<Area>,
+    /// The text marked with the mouse.
+    pub selection: Option<Selection>,
     pub(crate) settings: Settings,
     members: Vec<SeatName>,
     unfolded: bool,
@@ -241,6 +246,8 @@ impl App {
             interrupted: false,
             dirty: true,
             links: Vec::new(),
+            areas: Vec::new(),
+            selection: None,
             members: Vec::new(),
             unfolded: false,
             focused: true,
@@ -274,6 +281,10 @@ impl App {
                 self.prepare(&mut fx);
             }
             Msg::Resize(columns, rows) => {
+                if self.size.0 != columns {
+                    // Its lines are wrapped anew.
+                    self.selection = None;
+                }
                 self.size = (columns, rows);
                 self.dirty = true;
             }
@@ -493,6 +504,7 @@ impl App {
             self.armed = None;
         }
         if matches!(input, Input::Key(_) | Input::Paste(_)) {
+            self.selection = None;
             self.toast
                 .take_if(|(_, until)| remaining(self.now, *until) + READ < TOAST);
         }
@@ -540,6 +552,7 @@ impl App {
                     let look = self.look();
                     self.log.scroll(lines.into(), &look);
                 }
+                Input::Mouse(what, x, y) => self.mouse(what, (x, y), fx),
                 _ => {}
             },
         }
@@ -627,6 +640,25 @@ impl App {
         }
         let waits = self.changing || !self.outbox.is_empty();
         waits.then_some("the thread is not open yet: try again in a moment")
+    }
+
+    /// Marks text while the left button is held, and copies it when it is released.
+    fn mouse(&mut self, what: Button, cell: (u16, u16), fx: &mut Vec<Effect>) {
+        if what == Button::Pressed {
+            self.selection = Selection::begin(&self.areas, cell);
+            return;
+        }
+        let Some(selection) = &mut self.selection else {
+            return;
+        };
+        selection.follow(&self.areas, cell);
+        if what == Button::Released {
+            let item = selection.item;
+            match selection.text(|line| self.log.text_line(item, line)) {
+                Some(text) => fx.push(Effect::Copy(text, "the selection".to_owned())),
+                None => self.selection = None,
+            }
+        }
     }
 
     /// Puts unsent messages back into the input, so that nothing typed is lost.

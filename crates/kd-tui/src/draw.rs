@@ -11,11 +11,13 @@ use crate::app::{App, Screen};
 use crate::log::{Placed, Slice};
 use crate::paint::Link;
 use crate::panels::{Body, Frame, Look};
+use crate::select::{Area, Selection};
 use crate::text::wrap::{self, Span, clip_spans};
 use crate::text::{clean, links};
 use anstyle::Style;
 use pen::Pen;
 use ratatui_core::buffer::Buffer;
+use ratatui_core::style::Modifier;
 
 /// The input takes at most this fraction of the screen's rows.
 const INPUT_PART: u16 = 3;
@@ -32,6 +34,7 @@ const OFFERS: usize = 6;
 pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let area = buffer.area;
     app.links.clear();
+    app.areas.clear();
     if area.width < 4 || area.height < 3 {
         return None;
     }
@@ -185,6 +188,7 @@ fn draw_log(app: &mut App, look: &Look, pen: &mut Pen<'_>, top: u16, rows: u16) 
         return;
     }
     let has_links = app.settings.links;
+    let selection = app.selection.as_ref();
     let slices = app.log.slices(rows.into(), look);
     let total: usize = slices.iter().map(|s| s.rows).sum();
     let mut y = top;
@@ -192,21 +196,58 @@ fn draw_log(app: &mut App, look: &Look, pen: &mut Pen<'_>, top: u16, rows: u16) 
     if following {
         y += (usize::from(rows).saturating_sub(total)) as u16;
     }
-    let mut links = Vec::new();
+    let (mut links, mut areas) = (Vec::new(), Vec::new());
     for slice in slices {
         if has_links {
             add_links(&slice, y, &mut links);
         }
+        add_areas(&slice, y, &mut areas);
         for at in slice.from..slice.from + slice.rows {
             for placed in &slice.cards {
                 if (placed.y..placed.y + placed.height).contains(&at) {
                     card_line(placed, at - placed.y, y, look, pen);
+                    if let Some(selection) = selection {
+                        mark(selection, placed, at - placed.y, y, pen);
+                    }
                 }
             }
             y += 1;
         }
     }
     app.links = links;
+    app.areas = areas;
+}
+
+/// Adds the visible parts of cards whose first visible line is at `y`.
+fn add_areas(slice: &Slice<'_>, y: u16, out: &mut Vec<Area>) {
+    for placed in &slice.cards {
+        let line = |at: usize| at.saturating_sub(placed.y).min(placed.height);
+        let lines = line(slice.from)..line(slice.from + slice.rows);
+        out.push(Area {
+            item: placed.item,
+            x: placed.x as u16,
+            width: placed.width as u16,
+            y: y + (placed.y + lines.start - slice.from) as u16,
+            lines,
+        });
+    }
+}
+
+/// Shows the selected text of a line of a card.
+fn mark(selection: &Selection, placed: &Placed<'_>, at: usize, y: u16, pen: &mut Pen<'_>) {
+    let columns = selection.columns(at);
+    if selection.item != placed.item || columns.is_empty() {
+        return;
+    }
+    let Some((left, line)) = placed.card.text_line(placed.body, at) else {
+        return;
+    };
+    let end = columns.end.min(left + wrap::line_width(line));
+    for column in columns.start.max(left)..end.min(placed.width) {
+        if let Some(cell) = pen.buffer.cell_mut(((placed.x + column) as u16, y)) {
+            cell.modifier.toggle(Modifier::REVERSED);
+        }
+    }
 }
 
 /// Adds the links in the visible lines of cards whose first one is at `y`.

@@ -10,10 +10,23 @@ pub enum Input {
     Paste(String),
     /// The mouse wheel: lines, negative upwards.
     Wheel(i32),
+    /// The left button of the mouse, at a column and a row, both from 0.
+    Mouse(Button, u16, u16),
     /// Whether the window has the focus.
     Focus(bool),
     /// A reply to a query.
     Reply(Reply),
+}
+
+/// What happened to the left button of the mouse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Button {
+    /// It was pressed.
+    Pressed,
+    /// The mouse moved while it is held.
+    Moved,
+    /// It was released.
+    Released,
 }
 
 /// Replies of terminals.
@@ -358,12 +371,19 @@ fn csi_meaning(body: &str, last: u8) -> Option<Input> {
         };
     }
     if let Some(mouse) = body.strip_prefix('<') {
-        let button: u32 = mouse.split(';').next()?.parse().ok()?;
-        return match (button & !0b1_1100, last) {
-            (64, b'M') => Some(Input::Wheel(-WHEEL_LINES)),
-            (65, b'M') => Some(Input::Wheel(WHEEL_LINES)),
-            _ => None,
+        let mut numbers = mouse.split(';').map(|number| number.parse::<u32>().ok());
+        let button = numbers.next()??;
+        // Counted from 1.
+        let mut place = || u16::try_from(numbers.next()??.checked_sub(1)?).ok();
+        let what = match (button & !0b1_1100, last) {
+            (64, b'M') => return Some(Input::Wheel(-WHEEL_LINES)),
+            (65, b'M') => return Some(Input::Wheel(WHEEL_LINES)),
+            (0, b'M') => Button::Pressed,
+            (32, b'M') => Button::Moved,
+            (0, b'm') => Button::Released,
+            _ => return None,
         };
+        return Some(Input::Mouse(what, place()?, place()?));
     }
     let parts: Vec<Vec<u32>> = body
         .split(';')
@@ -508,6 +528,9 @@ mod tests {
             (b"\x1b[?62;4c", Input::Reply(Reply::End)),
             (b"\x1b[<64;10;5M", Input::Wheel(-3)),
             (b"\x1b[<65;10;5M", Input::Wheel(3)),
+            (b"\x1b[<0;10;5M", Input::Mouse(Button::Pressed, 9, 4)),
+            (b"\x1b[<32;1;500M", Input::Mouse(Button::Moved, 0, 499)),
+            (b"\x1b[<0;10;5m", Input::Mouse(Button::Released, 9, 4)),
             (b"\x1b[I", Input::Focus(true)),
             (b"\x1b[O", Input::Focus(false)),
         ] {

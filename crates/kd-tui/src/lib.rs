@@ -25,6 +25,7 @@ pub mod paint;
 pub mod panels;
 pub mod picker;
 mod run;
+pub mod select;
 pub mod signals;
 pub mod terminal;
 pub mod text;

@@ -76,6 +76,8 @@ pub struct Slice<'a> {
 /// A card and its place inside its slice.
 #[derive(Debug)]
 pub struct Placed<'a> {
+    /// Its position in the log.
+    pub item: Item,
     /// The card.
     pub card: &'a Card,
     /// Its text.
@@ -352,7 +354,7 @@ impl Log {
         self.follow();
     }
 
-    /// Goes to the very first message; returns what has to be fetched for it.
+    /// Goes to the very first message, at the latest when it has been fetched; returns what has to be fetched for it.
     pub fn go_first(&mut self, look: &Look) -> Option<(u32, usize)> {
         self.go_oldest(look);
         // Older messages may be on their way already, but not all of them.
@@ -541,6 +543,7 @@ impl Log {
                 let cards = places.into_iter().filter_map(|place| {
                     let entry = self.cards.get(&place.item)?;
                     Some(Placed {
+                        item: place.item,
                         card: &entry.card,
                         body: entry.body(),
                         x: place.x,
@@ -556,6 +559,12 @@ impl Log {
                 }
             })
             .collect()
+    }
+
+    /// Returns a line of text of a card that was drawn, and the column of the card where it begins.
+    pub fn text_line(&self, item: Item, at: usize) -> Option<(usize, &Line)> {
+        let entry = self.cards.get(&item)?;
+        entry.card.text_line(entry.body(), at)
     }
 
     /// Drops cached cards far from the visible part.

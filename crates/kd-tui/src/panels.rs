@@ -105,6 +105,32 @@ pub enum Body {
     Growing,
 }
 
+impl Card {
+    /// Returns a line of its text, and the column where it begins; `None` for its border. `body` are the lines of the body,
+    /// growing or not.
+    pub fn text_line<'c>(&'c self, body: &'c [Line], at: usize) -> Option<(usize, &'c Line)> {
+        if self.bare {
+            let titles = usize::from(!self.title.is_empty());
+            return match at.checked_sub(titles) {
+                None => Some((1, &self.title)),
+                Some(at) => Some((0, self.head.get(at)?)),
+            };
+        }
+        // The upper border.
+        let at = at.checked_sub(1)?;
+        // A growing text has a line for its cursor before the first word.
+        let rows = body
+            .len()
+            .max(usize::from(matches!(self.body, Body::Growing)));
+        let line = match at.checked_sub(self.head.len()) {
+            None => self.head.get(at),
+            Some(at) if at < rows => body.get(at),
+            Some(at) => self.foot.get(at - rows),
+        };
+        line.map(|line| (2, line))
+    }
+}
+
 impl Look {
     /// Returns the columns inside a card.
     pub fn inner(&self) -> usize {
@@ -315,5 +341,47 @@ pub fn card(shown: Shown<'_>, look: &Look, growing: &mut Growing) -> Card {
         Shown::Panel(Content::Refusal(text)) => notice::refusal(text, look),
         Shown::Coming(seat, place) => coming::card(seat, place, look),
         Shown::Queued(body, to) => queued::card(body, to, look),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Line {
+        vec![Span::plain(text)]
+    }
+
+    #[test]
+    fn borders_are_no_text() {
+        let card = Card {
+            title: line("ann"),
+            head: vec![line("thought")],
+            body: Body::Growing,
+            foot: vec![line("files")],
+            ..Card::default()
+        };
+        let body = [line("words")];
+        let text = |at| {
+            card.text_line(&body, at)
+                .map(|(left, l)| (left, l[0].text.as_str()))
+        };
+        let all: Vec<_> = (0..5).map(text).collect();
+        let (thought, words, files) = ((2, "thought"), (2, "words"), (2, "files"));
+        assert_eq!(all, [None, Some(thought), Some(words), Some(files), None]);
+        let text = |at| card.text_line(&[], at).map(|(_, l)| l[0].text.as_str());
+        assert_eq!([text(2), text(3)], [None, Some("files")], "no word yet");
+        let bare = Card {
+            bare: true,
+            ..card.clone()
+        };
+        let text = |at| {
+            bare.text_line(&[], at)
+                .map(|(left, l)| (left, l[0].text.as_str()))
+        };
+        assert_eq!(
+            [text(0), text(1), text(2)],
+            [Some((1, "ann")), Some((0, "thought")), None]
+        );
     }
 }

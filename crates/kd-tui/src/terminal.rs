@@ -20,12 +20,12 @@ use std::io;
 use std::thread::JoinHandle;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-/// Alternate screen, no auto-wrap, bracketed paste, focus events, mouse wheel, kitty keyboard protocol, saved title.
+/// Alternate screen, no auto-wrap, bracketed paste, focus events, mouse wheel and drags, kitty keyboard protocol, saved title.
 const ENTER: &[u8] =
-    b"\x1b[22;0t\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1006h\x1b[>1u";
+    b"\x1b[22;0t\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[?1004h\x1b[?1002h\x1b[?1006h\x1b[>1u";
 /// Undoes all of that in reverse order; ends a pending synchronized update and shows the cursor.
 const LEAVE: &[u8] =
-    b"\x1b[?2026l\x1b[m\x1b[<u\x1b[?1006l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l\x1b[23;0t";
+    b"\x1b[?2026l\x1b[m\x1b[<u\x1b[?1006l\x1b[?1002l\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l\x1b[23;0t";
 /// Asks for the background color, synchronized updates and the keyboard protocol; every terminal answers the last
 /// query.
 const QUERIES: &[u8] = b"\x1b]11;?\x1b\\\x1b[?2026$p\x1b[?u\x1b[c";

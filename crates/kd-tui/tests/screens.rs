@@ -1515,6 +1515,56 @@ fn the_very_first_message_is_one_key_away() {
 }
 
 #[test]
+fn a_drag_selects_text_of_one_card_and_copies_it() {
+    let body = format!("The first words. {}\n\nThe end.", "And more. ".repeat(12));
+    let mut play = Play::new(vec![
+        message(1, "king", "Which database?"),
+        message(2, "claude", &body),
+    ]);
+    let screen = play.screen((80, 24));
+    let row = |words: &str| {
+        let row = screen.lines().position(|l| l.contains(words)).unwrap();
+        row as u16 + 1
+    };
+    let (from, to) = (row("The first words."), row("The end."));
+    let mouse = |what: &str, x: u16, y: u16| match what {
+        "press" => format!("\x1b[<0;{x};{y}M"),
+        "drag" => format!("\x1b[<32;{x};{y}M"),
+        _ => format!("\x1b[<0;{x};{y}m"),
+    };
+    // From the second word on, to the end and beyond the card.
+    play.keys(mouse("press", 7, from).as_bytes());
+    play.keys(mouse("drag", 30, from + 1).as_bytes());
+    let shown = play.styled((80, 24));
+    assert!(shown.contains("] The [REVERSED: first words."), "{shown}");
+    play.keys(mouse("drag", 80, to).as_bytes());
+    let copied = play.keys(mouse("release", 80, 24).as_bytes());
+    let text = body
+        .strip_prefix("The ")
+        .unwrap()
+        .replace(". \n\n", ".\n\n");
+    let copy = Effect::Copy(text, "the selection".to_owned());
+    assert_eq!(copied, [copy]);
+    assert!(
+        play.styled((80, 24)).contains("REVERSED"),
+        "it stays marked"
+    );
+    play.keys(b"x");
+    assert!(!play.styled((80, 24)).contains("REVERSED"), "until a key");
+    // A click copies nothing, and neither does a drag that begins outside of the messages.
+    for (x, y) in [(10, to), (1, 24)] {
+        play.keys(mouse("press", x, y).as_bytes());
+        let drag = if y == 24 {
+            mouse("drag", 9, to)
+        } else {
+            String::new()
+        };
+        play.keys(drag.as_bytes());
+        assert_eq!(play.keys(mouse("release", x, y).as_bytes()), []);
+    }
+}
+
+#[test]
 fn changed_keys_work_and_are_listed() {
     let changes = [("search", "ctrl+o"), ("serch", "f9")];
     let changes = changes.map(|(k, v)| (k.to_owned(), v.to_owned())).into();

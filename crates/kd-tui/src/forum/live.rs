@@ -111,7 +111,7 @@ impl Screen {
             Input::Reply(Reply::Ground(r, g, b)) => {
                 self.reader.looks.theme.learn(r, g, b);
             }
-            Input::Reply(_) | Input::Focus(_) => {}
+            Input::Reply(_) | Input::Focus(_) | Input::Mouse(..) => {}
         }
         true
     }

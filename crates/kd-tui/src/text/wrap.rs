@@ -14,6 +14,8 @@ pub struct Span {
     pub text: String,
     /// Whether the text goes on at the beginning of the next line: the line was broken here, inside a word.
     pub cut: bool,
+    /// Whether the line was broken here between two words.
+    pub wraps: bool,
 }
 
 /// One line on the screen.
@@ -32,6 +34,7 @@ impl Span {
             style,
             text,
             cut: false,
+            wraps: false,
         }
     }
 
@@ -234,13 +237,13 @@ impl Wrapper {
             let cut = self.blanks.is_empty();
             self.blanks.clear();
             if self.used > 0 {
-                self.break_line(cut);
+                self.break_line(cut, !cut);
             }
         }
         for (style, g) in word {
             let w = grapheme_width(g);
             if self.used > 0 && self.used + w > self.columns {
-                self.break_line(true);
+                self.break_line(true, false);
             }
             self.push(*style, g);
         }
@@ -255,9 +258,9 @@ impl Wrapper {
         }
     }
 
-    fn break_line(&mut self, cut: bool) {
+    fn break_line(&mut self, cut: bool, wraps: bool) {
         if let Some(last) = self.line.last_mut() {
-            last.cut = cut;
+            (last.cut, last.wraps) = (cut, wraps);
         }
         self.lines.push(std::mem::take(&mut self.line));
         self.used = 0;
@@ -265,7 +268,7 @@ impl Wrapper {
 
     fn end(mut self) -> Vec<Line> {
         if !self.line.is_empty() || self.lines.is_empty() {
-            self.break_line(false);
+            self.break_line(false, false);
         }
         self.lines
     }
