@@ -9,7 +9,7 @@ pub use self::search::Search;
 use crate::compare::Comparison;
 use crate::complete::Candidates;
 use crate::editor::Editor;
-use crate::keymap::Keymap;
+use crate::keymap::{Action, Keymap};
 use crate::keys::{Button, Code, Input, Key, Reply};
 use crate::log::Log;
 use crate::merge::{Merge, Merged};
@@ -220,6 +220,8 @@ pub struct App {
     prepared: bool,
     /// The time until which a second Ctrl+C leaves.
     armed: Option<Timestamp>,
+    /// The time until which a second Esc edits the last message.
+    editing: Option<Timestamp>,
     /// The time when the members were told to stop.
     stopped: Option<Timestamp>,
     /// The message sent but not in the thread yet.
@@ -259,6 +261,7 @@ impl App {
             added: None,
             prepared: false,
             armed: None,
+            editing: None,
             stopped: None,
             unsaid: None,
             wrong: Vec::new(),
@@ -503,6 +506,13 @@ impl App {
         if input != Input::Key(Key::plain(Code::Char('c')).ctrl()) {
             self.armed = None;
         }
+        let action = match &input {
+            Input::Key(key) => self.settings.keys.action(*key),
+            _ => None,
+        };
+        if action != Some(Action::Escape) {
+            self.editing = None;
+        }
         if matches!(input, Input::Key(_) | Input::Paste(_)) {
             self.selection = None;
             self.toast
@@ -567,13 +577,13 @@ impl App {
                     return;
                 }
                 if message.is_king() {
-                    self.unsaid = None;
+                    self.is_said();
                 } else if turn.is_none() {
                     fx.push(Effect::Recall(message.seq, 0));
                 }
                 self.log.came(true);
             }
-            Event::SayQueued { .. } => self.unsaid = None,
+            Event::SayQueued { .. } => self.is_said(),
             Event::SayTakenBack { body, .. } => self.take_back(body),
             Event::OpRefused { .. } | Event::SaveFailed { turn: None, .. } => self.give_back(),
             Event::FloorYielded { outcome, .. } if !self.focused => {
@@ -640,6 +650,13 @@ impl App {
         }
         let waits = self.changing || !self.outbox.is_empty();
         waits.then_some("the thread is not open yet: try again in a moment")
+    }
+
+    /// Notes that a message is saved: the draft that was put aside for it comes back.
+    fn is_said(&mut self) {
+        if self.unsaid.take().is_some() && self.editor.is_empty() {
+            self.editor.stash();
+        }
     }
 
     /// Marks text while the left button is held, and copies it when it is released.

@@ -36,6 +36,8 @@ pub struct Editor {
     recall: Option<(usize, String, Folds)>,
     /// Long pasted texts, shown as a few words.
     folds: Folds,
+    /// The draft that was put aside.
+    aside: Option<State>,
 }
 
 /// What an undo restores.
@@ -167,6 +169,33 @@ impl Editor {
             self.set("");
         }
         self.recall = None;
+    }
+
+    /// Puts the text aside, and takes back what was put aside before. Returns whether something was taken back.
+    pub fn stash(&mut self) -> bool {
+        let before = self.aside.take();
+        let takes = before.is_some();
+        let is_empty = self.text.is_empty();
+        if takes || !is_empty {
+            self.remember();
+            let now = self.restore(before.unwrap_or_default());
+            self.aside = (!is_empty).then_some(now);
+            self.recall = None;
+        }
+        takes
+    }
+
+    /// Returns what is to be kept: the whole text, and the draft that was put aside.
+    pub fn draft(&self) -> Cow<'_, str> {
+        let text = self.whole();
+        let Some(aside) = &self.aside else {
+            return text;
+        };
+        let aside = aside.folds.unfolded(&aside.text);
+        match text.is_empty() {
+            true => aside,
+            false => Cow::Owned(format!("{text}\n\n{aside}")),
+        }
     }
 
     /// Undoes the last edit.

@@ -35,6 +35,7 @@ pub enum Action {
     Undo,
     Redo,
     Search,
+    Stash,
     Editor,
     PageUp,
     PageDown,
@@ -123,7 +124,7 @@ pub const KEYS: &[Row] = &[
         "escape",
         Some((
             "Esc",
-            "stop the members (keeps a draft); else clear the input",
+            "stop the members (keeps a draft); else clear the input; twice: edit your last message",
         )),
     ),
     row(
@@ -168,6 +169,12 @@ pub const KEYS: &[Row] = &[
             "Ctrl+R",
             "search your messages; again: older, Enter uses it",
         )),
+    ),
+    row(
+        &[c('s').ctrl()],
+        Action::Stash,
+        "stash",
+        Some(("Ctrl+S", "put the draft aside; take it back")),
     ),
     row(&[p(Code::Left), c('b').ctrl()], Action::Left, "left", None),
     row(

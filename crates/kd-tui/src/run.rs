@@ -236,7 +236,7 @@ impl Stage {
         self.tell(Msg::Now(Timestamp::now()));
         let go_on = self.tell(Msg::Input(input));
         self.wish_frame(ECHO, Duration::ZERO);
-        if self.app.editor.whole() != self.draft.as_str() && self.draft_due.is_none() {
+        if self.app.editor.draft() != self.draft.as_str() && self.draft_due.is_none() {
             self.draft_due = Some(Instant::now() + DRAFT);
         }
         go_on
@@ -509,7 +509,7 @@ impl Stage {
 
     fn keep_draft(&mut self) {
         self.draft_due = None;
-        let text = &*self.app.editor.whole();
+        let text = &*self.app.editor.draft();
         if text != self.draft
             && let Some(id) = &self.app.thread
         {

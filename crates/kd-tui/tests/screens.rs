@@ -1565,6 +1565,101 @@ fn a_drag_selects_text_of_one_card_and_copies_it() {
 }
 
 #[test]
+fn a_draft_is_put_aside_and_comes_back_once_something_was_sent() {
+    let mut play = Play::new(vec![]);
+    play.keys(b"\x13");
+    assert!(play.shows("there is no draft to put aside"));
+    play.keys(b"a long thought\x13");
+    assert!(play.app.editor.is_empty() && play.shows("Ctrl+S brings it back"));
+    assert_eq!(play.app.editor.draft(), "a long thought", "it is kept");
+    play.keys(b"quick one");
+    assert_eq!(play.app.editor.draft(), "quick one\n\na long thought");
+    play.keys(b"\x13");
+    assert_eq!(play.app.editor.text(), "a long thought", "they change");
+    play.keys(b"\x13\r");
+    assert!(play.app.editor.is_empty(), "not yet saved");
+    play.hear(Event::MessageAdded {
+        message: message(1, "king", "quick one"),
+        turn: None,
+        found: false,
+    });
+    assert_eq!(play.app.editor.text(), "a long thought");
+    // Refused words come back, and what was put aside stays there.
+    play.keys(b"\x13other words\r");
+    play.hear(Event::OpRefused { why: "no".into() });
+    assert_eq!(play.app.editor.text(), "other words");
+    play.keys(b"\x15\x13");
+    assert_eq!(play.app.editor.text(), "a long thought");
+}
+
+#[test]
+fn escape_twice_edits_the_last_message_in_a_fork() {
+    let mut chosen = message(5, "king", "That one.");
+    chosen.extra.insert("chosen".into(), "4".into());
+    let mut play = Play::new(vec![
+        message(1, "king", "Which database?"),
+        message(2, "claude", "SQLite."),
+        message(3, "king", "And for ten writers?"),
+        message(4, "claude", "PostgreSQL."),
+        chosen,
+    ]);
+    assert_eq!(play.keys(b"\x1b"), []);
+    assert!(play.shows("Esc again: edit your last message, in a fork"));
+    let forks = [Effect::Fork(Fork::Before(3))];
+    assert_eq!(play.keys(b"\x1b"), forks);
+    assert_eq!(play.app.editor.text(), "And for ten writers?");
+    // Too late, another key between, an input, members that speak: nothing is forked.
+    let fresh = || {
+        Play::new(vec![
+            message(1, "king", "Which?"),
+            message(2, "claude", "A."),
+        ])
+    };
+    let mut play = fresh();
+    play.keys(b"\x1b");
+    play.later(3);
+    assert_eq!(play.keys(b"\x1b"), []);
+    assert_eq!(play.keys(b"\x1b[5~\x1b"), []);
+    assert_eq!(play.keys(b"x\x1b"), [], "it clears");
+    play.turn(1, "claude");
+    let stop = || Effect::Send(Op::Interrupt);
+    assert_eq!(play.keys(b"\x1b\x1b"), [stop(), stop()]);
+    // The first message of a thread is edited in a new one.
+    let mut play = fresh();
+    assert_eq!(play.keys(b"\x1b\x1b"), [Effect::Open(None)]);
+    assert_eq!(play.app.editor.text(), "Which?");
+}
+
+#[test]
+fn the_keys_of_the_search_follow_the_changes() {
+    let of = |changes: &[(&str, &str)]| {
+        let changes = changes
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        let (keys, wrong) = kd_tui::keymap::Keymap::new(&changes.collect());
+        assert_eq!(wrong, Vec::<String>::new());
+        let keys = Arc::new(keys);
+        let mut play = Play::with(Settings { keys, ..settings() }, Vec::new());
+        play.keys(b"one of mine\r");
+        play
+    };
+    // Ctrl+S searches, so another key finds newer ones.
+    let mut play = of(&[("search", "ctrl+s"), ("stash", "ctrl+r")]);
+    play.keys(b"\x13");
+    assert!(play.shows("1 of 2") && play.shows("Ctrl+S: older") && play.shows("Up: newer"));
+    play.keys(b"\x13");
+    assert!(play.shows("2 of 2"));
+    play.keys(b"\x1b[A");
+    assert!(play.shows("1 of 2"));
+    // Ctrl+G ends the search, whatever opens the editor; a key that was given to the editor does nothing there.
+    let mut play = of(&[("editor", "ctrl+o")]);
+    play.keys(b"\x12\x0f");
+    assert!(play.shows("search:") && play.shows("Ctrl+S: newer"));
+    play.keys(b"\x07");
+    assert!(!play.shows("search:"));
+}
+
+#[test]
 fn changed_keys_work_and_are_listed() {
     let changes = [("search", "ctrl+o"), ("serch", "f9")];
     let changes = changes.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
@@ -1583,7 +1678,7 @@ fn changed_keys_work_and_are_listed() {
     play.keys(b"\x12");
     assert!(!play.shows("search:"), "Ctrl+R is free");
     play.keys(b"/keys\r");
-    insta::assert_snapshot!("keys-80", play.screen((80, 60)));
+    insta::assert_snapshot!("keys-80", play.screen((80, 61)));
 }
 
 #[test]

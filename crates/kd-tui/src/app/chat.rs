@@ -6,8 +6,8 @@ use crate::complete::{self, Known};
 use crate::editor::Move;
 use crate::keymap::{self, Action};
 use crate::keys::{Code, Input, Key};
-use kd_core::Op;
 use kd_core::slash::{self, Fork, Line, Part};
+use kd_core::{Message, Op};
 
 impl App {
     pub(super) fn key(
@@ -58,6 +58,7 @@ impl App {
                 self.editor.delete(Move::Right);
                 edited = true;
             }
+            Action::Stash => self.stash(),
             Action::Complete | Action::CompleteBack => {
                 self.tab(action == Action::CompleteBack, files)
             }
@@ -213,7 +214,47 @@ impl App {
             self.clear();
         } else if self.log.focus.is_some() {
             self.log.set_focus(None);
+        } else {
+            self.edit_last(fx);
         }
+    }
+
+    /// At the second press: continues in a fork without the user's last message, which goes into the input.
+    fn edit_last(&mut self, fx: &mut Vec<Effect>) {
+        let asked = |m: &&Message| m.is_king() && !m.is_choice(self.log.newest_first());
+        let Some(last) = self.log.newest_first().find(asked) else {
+            return;
+        };
+        let (seq, said) = (last.seq, last.body.to_string());
+        if self.editing.take().is_none_or(|until| until <= self.now) {
+            self.editing = self.now.checked_add(TWICE).ok();
+            let key = self.settings.keys.label(Action::Escape);
+            let place = if seq == 1 { "new thread" } else { "fork" };
+            return self.tell(format!("{key} again: edit your last message, in a {place}"));
+        }
+        let before = fx.len();
+        match seq {
+            // Before the first message there is nothing to fork.
+            1 => self.go_to(None, fx),
+            _ => self.change(Effect::Fork(Fork::Before(seq)), fx),
+        }
+        if fx.len() > before {
+            self.editor.set(&said);
+        }
+    }
+
+    /// Puts the draft aside, or takes back what was put aside.
+    fn stash(&mut self) {
+        self.reading = false;
+        let was_empty = self.editor.is_empty();
+        let key = self.settings.keys.label(Action::Stash);
+        let came_back = self.editor.stash();
+        self.tell(match (was_empty, came_back) {
+            (true, true) => "your draft is back".to_owned(),
+            (true, false) => "there is no draft to put aside".to_owned(),
+            (false, true) => format!("this is the other draft; {key} changes them"),
+            (false, false) => format!("put aside; {key} brings it back, and so does sending"),
+        });
     }
 
     /// Stops the members. Keeps the draft.

@@ -54,10 +54,10 @@ impl App {
         };
         let fitting = search.fitting(self.editor.sent());
         let last = fitting.len().saturating_sub(1);
-        match self.settings.keys.action(key) {
+        match self.settings.keys.searching(key) {
             Some(Action::Search | Action::Down) => search.chosen = (search.chosen + 1).min(last),
             Some(Action::Up) => search.chosen = search.chosen.saturating_sub(1),
-            Some(Action::Escape | Action::Interrupt | Action::Editor) => self.search = None,
+            Some(Action::Escape | Action::Interrupt) => self.search = None,
             Some(Action::Send | Action::Complete | Action::Right | Action::LineEnd) => {
                 if let Some(text) = fitting.get(search.chosen).map(|text| (*text).to_owned()) {
                     self.search = None;
@@ -70,7 +70,6 @@ impl App {
             Some(Action::DeleteWord | Action::DeleteToStart) => search.narrow(String::clear),
             Some(_) => {}
             None => match key.code {
-                Code::Char('s') if key.ctrl => search.chosen = search.chosen.saturating_sub(1),
                 Code::Char(c) if !key.ctrl && !key.alt => search.narrow(|query| query.push(c)),
                 _ => {}
             },

@@ -116,7 +116,7 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
             (Action::Escape, "back"),
         ];
         let mut keys = keys.map(|(action, what)| hint(look, action, what)).to_vec();
-        keys.insert(2, "Ctrl+S: newer".to_owned());
+        keys.insert(2, format!("{}: newer", look.keys.newer()));
         parts.extend(keys.into_iter().map(|key| (dim, key)));
     } else if app.leaving {
         let whom = speaking.join(", ");

@@ -9,6 +9,11 @@ use std::fmt;
 /// Actions that must keep a key: without them nobody gets a message out, or gets out.
 const NEEDED: &[Action] = &[Action::Send, Action::Escape, Action::Interrupt];
 
+/// Finds a newer message while searching.
+const NEWER: Key = Key::plain(Code::Char('s')).ctrl();
+/// Ends a search.
+const ABORT: Key = Key::plain(Code::Char('g')).ctrl();
+
 /// The keys that are in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keymap {
@@ -133,6 +138,25 @@ impl Keymap {
     pub fn action(&self, key: Key) -> Option<Action> {
         let found = self.keys.iter().find(|(k, _)| *k == key);
         found.map(|(_, action)| *action)
+    }
+
+    /// Returns the action of a key while searching. There Ctrl+S finds a newer message and Ctrl+G ends the search, as in a
+    /// shell, unless these keys do something else in a search.
+    pub fn searching(&self, key: Key) -> Option<Action> {
+        let action = self.action(key);
+        match action {
+            None | Some(Action::Stash | Action::Editor) if key == NEWER => Some(Action::Up),
+            None | Some(Action::Stash | Action::Editor) if key == ABORT => Some(Action::Escape),
+            _ => action,
+        }
+    }
+
+    /// Returns the key for a hint that finds a newer message while searching.
+    pub fn newer(&self) -> String {
+        match self.searching(NEWER) {
+            Some(Action::Up) => NEWER.to_string(),
+            _ => self.label(Action::Up),
+        }
     }
 
     /// Returns the keys of an action.
