@@ -180,7 +180,7 @@ impl Kingdom {
         let seated = seating::seat(self.config(), wishes, None)?;
         let members = seated.roster.members().iter();
         Ok(members
-            .map(|member| (member.name.to_string(), model_of(member).to_owned()))
+            .map(|member| (member.name.to_string(), model_of(member).into_owned()))
             .collect())
     }
 

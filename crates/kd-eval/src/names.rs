@@ -1,5 +1,7 @@
 //! The characters of names that come from files: of members, models and questions. A name must look like what it is.
 
+use std::borrow::Cow;
+
 /// Returns whether a character has no visible form and no width: joiners, fillers, direction marks, variation
 /// selectors, tags, and others that Unicode calls default-ignorable.
 pub fn is_invisible(c: char) -> bool {
@@ -22,16 +24,53 @@ pub fn is_blank(c: char) -> bool {
 /// Returns whether a name can be read as it is: it has no control characters, line separators, and characters that show
 /// nothing. Spaces between words are allowed.
 pub fn is_legible(name: &str) -> bool {
-    let is_odd = |c: char| {
-        let is_space = c.is_whitespace() && c != ' ';
-        c.is_control() || is_invisible(c) || is_blank(c) || is_space
-    };
     !name.contains(is_odd)
+}
+
+fn is_odd(c: char) -> bool {
+    let is_space = c.is_whitespace() && c != ' ';
+    c.is_control() || is_invisible(c) || is_blank(c) || is_space
+}
+
+/// Returns a name as one that can be read: each character that shows nothing becomes its escape, and blanks at the ends
+/// become visible.
+pub fn legible(name: &str) -> Cow<'_, str> {
+    let is_edged = name.starts_with(' ') || name.ends_with(' ');
+    if is_legible(name) && !is_edged {
+        return Cow::Borrowed(name);
+    }
+    let inner = name.trim_matches(' ');
+    let edge = |n: usize| "\\u{20}".repeat(n);
+    let before = name.len() - name.trim_start_matches(' ').len();
+    let after = name.len() - before - inner.len();
+    let mut shown = edge(before);
+    for c in inner.chars() {
+        match is_odd(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    Cow::Owned(shown + &edge(after))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_name_has_a_form_that_can_be_read_and_no_other_name_has_it() {
+        for (name, shown) in [
+            ("vendor/m-1", "vendor/m-1"),
+            ("Qwen 2.5", "Qwen 2.5"),
+            ("mo\u{3000}del", "mo\\u{3000}del"),
+            ("a\u{200c}\n", "a\\u{200c}\\u{a}"),
+            (" m  ", "\\u{20}m\\u{20}\\u{20}"),
+            ("  ", "\\u{20}\\u{20}"),
+        ] {
+            assert_eq!(legible(name), shown);
+            assert!(is_legible(&legible(name)) && legible(&legible(name)) == shown);
+        }
+    }
 
     #[test]
     fn names_show_all_that_they_are() {

@@ -50,10 +50,11 @@ impl Notes {
             return Ok(());
         }
         let _lock = self.lock()?;
-        match private::append(&self.path, &lines)? > self.bytes_max {
-            true => self.shorten(),
-            false => Ok(()),
+        if private::append(&self.path, &lines)? > self.bytes_max {
+            // What was added is there: if this fails, the next one shortens the file.
+            let _ = self.shorten();
         }
+        Ok(())
     }
 
     /// Removes the notes for which `goes` is true. Returns how many; changes nothing in a dry run.
@@ -68,6 +69,9 @@ impl Notes {
         let goes = |line: &[u8]| serde_json::from_slice(line).is_ok_and(|note| goes(&note));
         let is_there = self.path.symlink_metadata().is_ok();
         let _lock = (is_there && !dry).then(|| self.lock()).transpose()?;
+        if !dry {
+            private::remove_unfinished(&self.path);
+        }
         private::remove_lines(&self.path, self.bytes_max, goes, dry)
     }
 
@@ -79,6 +83,7 @@ impl Notes {
 
     /// Removes the oldest lines, so that half of the room is free. The file is replaced in one step.
     fn shorten(&self) -> Result<(), Error> {
+        private::remove_unfinished(&self.path);
         let end = private::read_end(&self.path, self.bytes_max / 2)?;
         // The first line may be incomplete.
         let cut = end.iter().position(|byte| *byte == b'\n');
@@ -118,6 +123,29 @@ mod tests {
         assert_eq!(fs::read(&notes.path).unwrap(), b"");
         notes.add([7]).unwrap();
         assert_eq!(notes.read::<u32>().unwrap(), [7]);
+    }
+
+    #[test]
+    fn what_a_killed_program_left_goes_with_the_next_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let notes = notes(dir.path());
+        notes.add([1]).unwrap();
+        let left = |name: &str| {
+            let path = dir.path().join("state").join(name);
+            fs::write(&path, "1\n").unwrap();
+            path
+        };
+        let others = ["notes.jsonl.x.new", "other.jsonl.7.new", "notes.jsonl.7"].map(left);
+        let unfinished = left("notes.jsonl.99999999.new");
+        assert_eq!(notes.remove(|_: &u32| true, true).unwrap(), 1);
+        assert!(unfinished.exists(), "a dry run changes nothing");
+        assert_eq!(notes.remove(|_: &u32| true, false).unwrap(), 1);
+        assert!(!unfinished.exists() && others.iter().all(|path| path.exists()));
+        let unfinished = left("notes.jsonl.99999999.new");
+        for n in 0..1000 {
+            notes.add([n]).unwrap();
+        }
+        assert!(!unfinished.exists());
     }
 
     #[test]

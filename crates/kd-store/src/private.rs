@@ -200,6 +200,24 @@ fn replace_with(
     done
 }
 
+/// Removes new versions of a file that killed programs did not finish. The caller keeps other writers of the file out.
+pub(crate) fn remove_unfinished(path: &Path) {
+    let own = path.file_name().unwrap_or_default().to_string_lossy();
+    for item in fs::read_dir(folder_of(path))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let name = item.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(&*own));
+        let pid = rest.and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".new"));
+        if pid.is_some_and(|pid| pid.parse::<u32>().is_ok()) {
+            // One that stays is removed by the next change.
+            let _ = fs::remove_file(item.path());
+        }
+    }
+}
+
 /// Removes a file or a link; does nothing if it does not exist.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {

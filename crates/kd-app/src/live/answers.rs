@@ -316,7 +316,7 @@ impl Council {
         let mut members: Vec<CouncilMember> = voters
             .map(|seat| CouncilMember {
                 name: seat.agent.clone(),
-                model: model_of(&seat.member).to_owned(),
+                model: model_of(&seat.member).into_owned(),
             })
             .collect();
         members.sort();

@@ -4,12 +4,14 @@ use super::AnswerKind;
 use super::{protocols, report::Report};
 use crate::Timestamp;
 use kd_eval::marks::{By, Mark, Member, VERSION};
+use kd_eval::names::legible;
+use std::borrow::Cow;
 
 /// Returns the model of a member as used in marks: with its provider if that has an address of its own; the backend, if it
-/// serves only one model.
-pub fn model_of(member: &crate::Member) -> &str {
+/// serves only one model. Characters that show nothing are escaped.
+pub fn model_of(member: &crate::Member) -> Cow<'_, str> {
     let model = member.served_as.as_deref().or(member.model.as_deref());
-    model.unwrap_or(&member.backend)
+    legible(model.unwrap_or(&member.backend))
 }
 
 /// Returns the last verdict of a thread, with a credit of 0 until the user marks it. `None` without a verdict, or
@@ -36,13 +38,13 @@ pub fn unmarked(report: &Report, project: &str) -> Option<Mark> {
         let is_needless =
             report.stopped_early.contains(seat.name()) || report.spared.contains(seat.name());
         if is_needless && !has_answer {
-            unasked.push(model_of(&seat.member).to_owned());
+            unasked.push(model_of(&seat.member).into_owned());
             continue;
         }
         let Some(first) = first else { continue };
         members.push(Member {
             name: seat.member.name.to_string(),
-            model: model_of(&seat.member).to_owned(),
+            model: model_of(&seat.member).into_owned(),
             key: first.candidate.and_then(name),
             backs: first.candidate == Some(winner),
             confidence: first.confidence,

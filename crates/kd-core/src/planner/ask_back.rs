@@ -10,7 +10,7 @@ pub(super) fn rule(plan: &Plan, brief: &Brief<'_>) -> AskBack {
         let member = &plan.seats[seat].member;
         Member {
             name: member.name.to_string(),
-            model: model_of(member).to_owned(),
+            model: model_of(member).into_owned(),
             key: None,
             backs: true,
             confidence: None,
@@ -40,7 +40,7 @@ pub(super) fn rule(plan: &Plan, brief: &Brief<'_>) -> AskBack {
         usd: 0.0,
     };
     let basis = Basis::of(&brief.marks, &verdict, brief.required);
-    let weight = |seat: &crate::deliberation::Seat| basis.weight(model_of(&seat.member));
+    let weight = |seat: &crate::deliberation::Seat| basis.weight(&model_of(&seat.member));
     AskBack {
         weights: plan.seats.iter().map(weight).collect(),
         from: basis.edge(),

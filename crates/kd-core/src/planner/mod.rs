@@ -488,7 +488,8 @@ fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
 /// Returns what the user's marks teach about the members that give opinions, on this kind of question.
 fn learned(brief: &Brief<'_>, kind: &str, seats: &[Seat]) -> Learned {
     let opining = seats.iter().filter(|s| s.has(Duty::Opine));
-    let models: Vec<&str> = opining.map(|s| model_of(&s.member)).collect();
+    let models: Vec<_> = opining.map(|s| model_of(&s.member)).collect();
+    let models: Vec<&str> = models.iter().map(|model| &**model).collect();
     // Only there are votes what each member answered without seeing the others.
     let is_blind = |name: &str| protocols::find(name).is_some_and(|protocol| protocol.certain);
     Learned::of(&brief.marks, kind, &models, is_blind)

@@ -162,7 +162,7 @@ mod tests {
             };
             config.providers.insert("openai".into(), provider);
             let seated = seat(&config, &SeatRequest::default()).unwrap();
-            model_of(&seated.roster.members()[0]).to_owned()
+            model_of(&seated.roster.members()[0]).into_owned()
         };
         let (near, far) = (
             Some("http://localhost:1/v1"),
@@ -219,7 +219,7 @@ mod tests {
             };
             config.agents.insert("a".into(), agent);
             let seated = seat(&config, &SeatRequest::default()).unwrap();
-            model_of(&seated.roster.members()[0]).to_owned()
+            model_of(&seated.roster.members()[0]).into_owned()
         };
         assert_eq!(seated_as("openai", Some("m"), &[]), "m@openai");
         assert_eq!(seated_as("openrouter", Some("m"), &[]), "m@openrouter");
@@ -262,7 +262,7 @@ mod tests {
             let set = set.filter_map(|(n, v)| Some(((*n).into(), service_of(n, v)?)));
             config.services = set.collect();
             let seated = seat(&config, &SeatRequest::default()).unwrap();
-            model_of(&seated.roster.members()[0]).to_owned()
+            model_of(&seated.roster.members()[0]).into_owned()
         };
         let at = |address: &str| seated_as("claude_code", &[], &[("ANTHROPIC_BASE_URL", address)]);
         let near = at("http://127.0.0.1:7717");

@@ -33,7 +33,8 @@ impl Mark {
     pub fn fault(&self) -> Option<&'static str> {
         let is_name = |name: &str| {
             let chars = name.chars().take(NAME_CHARS_MAX + 1);
-            !name.is_empty() && is_legible(name) && chars.count() <= NAME_CHARS_MAX
+            let is_edged = name.starts_with(' ') || name.ends_with(' ');
+            !name.is_empty() && is_legible(name) && !is_edged && chars.count() <= NAME_CHARS_MAX
         };
         let is_share = |share: f64| (0.0..=1.0).contains(&share);
         let confidences = self.members.iter().filter_map(|member| member.confidence);
@@ -61,7 +62,7 @@ impl Mark {
             ),
             (
                 !names.into_iter().chain(members).all(|name| is_name(name)),
-                "a name is empty, has control or invisible characters or is longer than 200 characters",
+                "a name is empty, begins or ends with a space, has characters that show nothing, or is longer than 200 characters",
             ),
         ]
         .into_iter()
@@ -190,11 +191,14 @@ mod tests {
             (|m| m.stopping = Some("a\u{1b}[2Jb".into()), "control"),
             (|m| m.unasked = vec!["m".into(); 1000], "members"),
             // One name is never mistaken for another.
-            (|m| m.members[0].name = "an\u{200b}n".into(), "invisible"),
-            (|m| m.members[0].model = "m-1\u{202e}".into(), "invisible"),
-            (|m| m.unasked = vec!["m\u{e0041}".into()], "invisible"),
-            (|m| m.thread = "a\u{2028}b".into(), "invisible"),
-            (|m| m.kind = "number\u{feff}".into(), "invisible"),
+            (|m| m.members[0].name = "an\u{200b}n".into(), "show nothing"),
+            (
+                |m| m.members[0].model = "m-1\u{202e}".into(),
+                "show nothing",
+            ),
+            (|m| m.unasked = vec!["m\u{e0041}".into()], "show nothing"),
+            (|m| m.thread = "a\u{2028}b".into(), "show nothing"),
+            (|m| m.kind = "number\u{feff}".into(), "show nothing"),
         ];
         for (change, why) in changes {
             let mut bad = good();

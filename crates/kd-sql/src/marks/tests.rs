@@ -190,6 +190,43 @@ fn the_newest_marks_are_read_and_no_more() {
     assert_eq!(sums[0].2.questions, RECENT as u64 + 5);
 }
 
+/// Only a part of many marks is read: it must be the newest part, in the order in which they were made.
+#[test]
+fn the_newest_of_many_marks_are_read_whatever_the_clock_said() {
+    let (ahead, behind) = (4_000_000_000, -100);
+    for wrong in [ahead, behind] {
+        let home = tempfile::tempdir().unwrap();
+        let mut marks = Marks::open(&dirs(home.path())).unwrap();
+        let many = RECENT as i64 + 1;
+        let first = if wrong == ahead { wrong } else { 1 };
+        let then = if wrong == ahead { 1 } else { wrong };
+        let old: Vec<Mark> = (0..many)
+            .map(|n| council_mark(first + n, "number", "m", true))
+            .collect();
+        marks.add_all(&old).unwrap();
+        let new: Vec<Mark> = (0..60)
+            .map(|n| Mark {
+                thread: format!("council-new{n}"),
+                ..council_mark(then, "number", "m", false)
+            })
+            .collect();
+        marks.add_all(&new).unwrap();
+        let verdict = council_mark(99, "number", "m", true);
+        for found in [
+            marks.of_kind("number", NOW).unwrap(),
+            marks.like(&verdict, NOW).unwrap(),
+        ] {
+            let newest = found.recent.iter().rev().take(60);
+            assert!(
+                newest
+                    .rev()
+                    .map(|m| &m.thread)
+                    .eq(new.iter().map(|m| &m.thread))
+            );
+        }
+    }
+}
+
 #[test]
 fn a_mark_made_while_the_clock_was_ahead_is_not_the_newest() {
     let home = tempfile::tempdir().unwrap();

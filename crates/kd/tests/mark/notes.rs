@@ -121,13 +121,19 @@ fn names_of_a_file_of_marks_show_all_that_they_are_and_any_date_is_read() {
         kd.env("KD_NOW", "2026-12-24T09:00:00Z");
         Said::fed(kd, "")
     };
-    for name in ["an\u{200b}n", "ann\u{202e}", "\u{2066}ann", "an\u{2028}n"] {
+    for name in [
+        "an\u{200b}n",
+        "ann\u{202e}",
+        "\u{2066}ann",
+        "an\u{2028}n",
+        "ann ",
+    ] {
         for place in ["name", "model"] {
             let said = import(&|mark| mark["members"][0][place] = json!(name));
             assert_eq!(said.code, Some(2), "{name:?}: {}", said.out);
             assert!(
                 said.err
-                    .contains("line 2: a name is empty, has control or invisible"),
+                    .contains("line 2: a name is empty, begins or ends with a space, has characters that show nothing"),
                 "{}",
                 said.err
             );

@@ -9,7 +9,7 @@ pub(crate) mod tables;
 
 use super::{Face, Io, words};
 use crate::render::style::Styles;
-use crate::render::wrap::{PROSE_COLUMNS_MAX, clip};
+use crate::render::wrap::{PROSE_COLUMNS_MAX, clip, wrap};
 use crate::render::{clean, markdown};
 use jiff::Timestamp;
 use kd_core::Record;
@@ -71,11 +71,6 @@ impl Deliberating {
             if let Some(line) = line {
                 writeln!(io.err, "{}", clean::line(&line))?;
             }
-        }
-        // The plan's own notes appear below the plan, which was shown.
-        let planned = matches!(&record.event, Event::Deliberated { fact } if matches!(**fact, Fact::PlanMade { .. } | Fact::Opened { .. }));
-        if planned {
-            self.told = report.notices.len();
         }
         for notice in &report.notices[self.told.min(report.notices.len())..] {
             writeln!(io.err, "note: {}", clean::line(notice))?;
@@ -147,6 +142,11 @@ impl Deliberating {
 
 impl Face for Deliberating {
     fn hear(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()> {
+        // The plan's own notes appear below the plan, which was shown.
+        if matches!(&record.event, Event::Deliberated { fact } if matches!(**fact, Fact::PlanMade { .. } | Fact::Opened { .. }))
+        {
+            self.told = view.report.notices.len();
+        }
         match &record.event {
             Event::OpRefused { why } => writeln!(io.err, "refused: {}", clean::line(why))?,
             Event::SaveFailed { why, .. } => writeln!(
@@ -160,7 +160,7 @@ impl Face for Deliberating {
             {
                 self.tell(record, &view.report, io)?;
             }
-            // The region shows them from the report, or `quiet` leaves them out.
+            // The region shows facts from the report, and notices follow the result; or `quiet` leaves them out.
             Event::Deliberated { .. } | Event::Noticed { .. } | Event::MessageAdded { .. } => {}
             // The command shows it last.
             Event::Promised { .. } => {}
@@ -276,7 +276,18 @@ impl Face for Deliberating {
         for line in tables::all(report, columns, self.styles) {
             write!(io.out, "{line}{eol}")?;
         }
-        io.out.flush()
+        io.out.flush()?;
+        if self.manner == Manner::Live {
+            // Other manners have told them already, or leave them out.
+            for notice in &report.notices[self.told.min(report.notices.len())..] {
+                for line in wrap(&format!("note: {}", clean::line(notice)), columns) {
+                    write!(io.err, "{line}{eol}")?;
+                }
+            }
+            self.told = report.notices.len();
+            io.err.flush()?;
+        }
+        Ok(())
     }
 }
 
@@ -293,4 +304,33 @@ fn conclusion_mark(view: &View) -> String {
         .filter(concludes)
         .find_map(Turn::cut_mark);
     mark.unwrap_or_else(|| "…[cut at the token limit]".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The live region has no room for notices, and the result would scroll them away: they follow it.
+    #[test]
+    fn notices_follow_the_result_once_in_each_manner() {
+        let long = "this verdict was not noted as your own, so it cannot be marked later: others can write its file";
+        let mut view = View::default();
+        view.report.notices = vec!["of the plan".into(), long.into()];
+        for (manner, lines) in [(Manner::Live, 2), (Manner::Plain, 0), (Manner::Quiet, 0)] {
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let mut io = Io {
+                out: &mut out,
+                err: &mut err,
+            };
+            let mut face = Deliberating::new(manner, Styles::NONE, (80, 24));
+            face.told = 1;
+            face.end(&view, &mut io).unwrap();
+            face.end(&view, &mut io).unwrap();
+            let said = String::from_utf8(err).unwrap();
+            assert_eq!(said.lines().count(), lines, "{manner:?}: {said}");
+            assert!(said.lines().all(|line| line.len() < 80), "{said}");
+            let words: Vec<&str> = said.split_whitespace().collect();
+            assert_eq!(words.join(" ").contains(long), lines > 0, "{said}");
+        }
+    }
 }
