@@ -10,7 +10,7 @@
 
 use super::answer::Answer;
 use super::parse::{Lines, count, detail, notice, one_line, read, some, text};
-use super::{Decoder, ExitSeen, blame};
+use super::{Decoder, ExitSeen, blame, told};
 use kd_core::{Delta, Failure, FailureKind, Finish, Usage};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -34,10 +34,6 @@ const WARNINGS: [&str; 6] = [
 const AGAIN: &str = "Info: Response was interrupted";
 /// Prefix of the text in which an agent says that it stops because a tool was refused.
 const STOPPED: &str = "Info: Operation cancelled by user";
-/// Prefixes of texts that are errors, if nothing else says so.
-const ERRORS: [&str; 4] = ["Error:", "API Error", "[API Error", "Request failed:"];
-/// Maximum length of a text that is treated as an error, in bytes.
-const ERROR_MAX: usize = 1000;
 
 /// Decoder for ACP; see the module docs.
 #[derive(Default)]
@@ -425,7 +421,7 @@ impl Acp {
             ));
         }
         if usage.is_none_or(|used| used.output_tokens == 0)
-            && let Some(failure) = told_as_text(&self.answer.text())
+            && let Some(failure) = told::told_as_text(&self.answer.text())
         {
             return Err(failure);
         }
@@ -508,17 +504,6 @@ impl Acp {
         };
         Some(usage)
     }
-}
-
-/// Returns the failure if the whole answer is an error text: some agents print the error and then end the turn
-/// normally.
-fn told_as_text(said: &str) -> Option<Failure> {
-    let said = said.trim();
-    let error = said.len() <= ERROR_MAX
-        && !said.contains("\n\n")
-        && ERRORS.iter().any(|word| said.starts_with(word));
-    let kind = blame::kind(said, None).filter(|_| error)?;
-    Some(blame::failure(said, None, kind))
 }
 
 /// Returns where a text repeats everything before it: an agent without message ids does this after a broken stream. A
@@ -632,29 +617,7 @@ fn finish(result: &Value) -> Result<Finish, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{begun_again, told_as_text};
-    use kd_core::FailureKind;
-
-    #[test]
-    fn an_error_that_is_all_there_is_of_an_answer_is_one() {
-        let kind = |said| told_as_text(said).map(|failure| failure.kind);
-        assert_eq!(
-            kind("Error: Authentication failed (401). Log in again."),
-            Some(FailureKind::Auth)
-        );
-        assert_eq!(
-            kind("[API Error: 429 Too Many Requests]"),
-            Some(FailureKind::RateLimit)
-        );
-        for answer in [
-            "Error: this is what the program prints when a variable is missing.\n\nYour login is fine.",
-            "Error handling belongs where the login is.",
-            "The text says: Error: Authentication failed",
-            "Error: take the second one",
-        ] {
-            assert_eq!(kind(answer), None, "{answer}");
-        }
-    }
+    use super::begun_again;
 
     #[test]
     fn a_beginning_that_is_repeated_is_found_however_often() {

@@ -21,6 +21,7 @@ mod opencode;
 mod parse;
 mod reading;
 mod text;
+mod told;
 
 pub(crate) use blame::denied;
 pub use reading::{Decoded, Reading, decode_all};
