@@ -91,6 +91,8 @@ pub(super) fn cast(plan: &Plan, board: &Board, source: Source, rule: &Rule) -> V
         ballot.family = match plan.reading {
             0 => member.member.model.clone(),
             _ => Some(kin(member)),
+    // The agent of a seat without a vote votes in another one.
+    cast.retain(|(seat, ..)| !plan.seats[*seat].no_vote);
         };
     }
     cast

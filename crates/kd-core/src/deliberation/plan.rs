@@ -190,6 +190,9 @@ pub struct Seat {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// Measured accuracy, 0 to 1, if known.
+    /// Whether it has no vote although its role votes, because its agent votes in another seat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_vote: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reliability: Option<f64>,
 }
@@ -200,9 +203,10 @@ impl Seat {
         &self.member.name
     }
 
-    /// Returns whether its role has this duty.
+    /// Returns whether its role has this duty. A seat without a vote does not have the duty to vote.
     pub fn has(&self, duty: Duty) -> bool {
-        duties(&self.role).contains(&duty)
+        let votes = duty != Duty::Vote || !self.no_vote;
+        votes && duties(&self.role).contains(&duty)
     }
 }
 

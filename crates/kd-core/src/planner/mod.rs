@@ -9,6 +9,7 @@ mod enough;
 mod model;
 pub mod presets;
 pub mod rules;
+mod seats;
 
 pub use document::document;
 pub use model::{OwnedBrief, Planner, PlannerBrief, schema};
@@ -20,7 +21,7 @@ use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::model_of;
 use crate::deliberation::plan::{
     Complexity, ITERATE, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING,
-    SPENDING, Seat, Strategy, Task, Voting, WRITING,
+    SPENDING, Seat, Task, Voting, WRITING,
 };
 use crate::deliberation::{Cut, protocols};
 use crate::ids::SeatName;
@@ -213,7 +214,7 @@ pub fn plan_with(
         AnswerKind::Judged => true,
         _ => answers.is_comparable() && settings.answer.is_none(),
     };
-    let mut seats = seats(
+    let mut seats = seats::seats(
         config,
         brief,
         choice,
@@ -229,6 +230,11 @@ pub fn plan_with(
     let learned = learned(brief, answers.name(), &seats);
     let auto = (settings.protocol == protocols::AUTO).then(|| choose(task, &seats, &learned));
     let protocol = protocol_of(auto.as_ref().map_or(&settings.protocol, |a| a.protocol));
+    if settings.council.members.is_none() && settings.council.size.is_none() {
+        // A second seat of an agent has no vote: where nothing is reviewed, it has no work.
+        let reviews = protocols::reviews(protocol);
+        seats.retain(|seat| reviews || !seat.no_vote || seat.has(Duty::Opine));
+    }
     // An explicit request needs no reason.
     let listed = settings.council.members.is_some() || choice.members.is_some();
     let why_seats = match &settings.preset {
@@ -589,190 +595,6 @@ fn protocol_of(name: &str) -> &'static str {
         .name
 }
 
-/// Returns the members of a plan: from the settings, from the planner, or the preset's roles assigned to the agents in
-/// turn.
-fn seats(
-    config: &Config,
-    brief: &Brief<'_>,
-    choice: &Choice,
-    preset: &presets::Preset,
-    protocol: &str,
-    notices: &mut Vec<String>,
-) -> Result<Vec<Seat>, PlanError> {
-    let settings = &config.deliberation;
-    let agents = agents(config, brief);
-    let listed = settings
-        .council
-        .members
-        .clone()
-        .or_else(|| choice.members.clone());
-    if let (Some(listed), None) = (&settings.council.members, settings.council.size) {
-        // The plan schema requires it.
-        notices.push(format!(
-            "`council.size` is missing: the {} listed members take part",
-            listed.len()
-        ));
-    }
-    let mut wanted: Vec<MemberPlan> = match listed {
-        Some(listed) => listed,
-        None => {
-            let size = settings
-                .council
-                .size
-                .or(choice.size)
-                .map_or(preset.roles.len(), |s| s as usize);
-            let mut given = roles_for(preset, size.clamp(3, 9));
-            if settings.iteration.enabled {
-                given.extend(["backup", "backup"]);
-            }
-            let chair = chair(config, brief, &agents, &given);
-            // A configured chair comes last, so that it has a vote only if all others have one.
-            let mut voters = agents.clone();
-            if !brief.all_sit && config.council.chair.is_some() {
-                voters.sort_by_key(|agent| *agent == chair);
-            }
-            let mut turn = 0;
-            given
-                .iter()
-                .map(|role| {
-                    let concludes = roles::duties(role).contains(&Duty::Conclude);
-                    let agent = match concludes {
-                        true => chair.clone(),
-                        false => {
-                            turn += 1;
-                            voters[(turn - 1) % voters.len()].clone()
-                        }
-                    };
-                    MemberPlan {
-                        model: agent,
-                        role: (*role).to_owned(),
-                        ..MemberPlan::default()
-                    }
-                })
-                .collect()
-        }
-    };
-    if brief.all_sit {
-        seat_all(config, &agents, &mut wanted)?;
-    }
-    let escalates = settings.iteration.enabled
-        && settings.iteration.strategy == Strategy::Escalate
-        && !wanted
-            .iter()
-            .any(|seat| roles::duties(&seat.role).contains(&Duty::Reserve));
-    if escalates {
-        // Without reserves, this strategy would equal `refine`.
-        let reserve: Vec<String> = agents.iter().rev().take(RESERVES).cloned().collect();
-        notices.push(format!(
-            "no backup is listed, so {} join{} where agreement stays low (strategy escalate)",
-            reserve.join(" and "),
-            if reserve.len() == 1 { "s" } else { "" },
-        ));
-        wanted.extend(reserve.into_iter().map(|model| MemberPlan {
-            model,
-            role: "backup".into(),
-            ..MemberPlan::default()
-        }));
-    }
-    let mut seats: Vec<Seat> = Vec::new();
-    for (place, wanted) in wanted.iter().enumerate() {
-        let seat = seat(config, brief, wanted, &seats, place as u64)?;
-        seats.push(seat);
-    }
-    let opining = seats.iter().filter(|s| s.has(Duty::Opine)).count();
-    if opining == 0 {
-        notices.push("no member has a role that gives opinions, so every member gives one".into());
-    } else if opining == 1 && protocol != "solo" && protocol != "sample-vote" {
-        notices.push(
-            "only one member gives an opinion, so there is nothing to compare it with".into(),
-        );
-    }
-    if !seats.iter().any(|s| s.has(Duty::Conclude))
-        && let Some(first) = seats.iter().find(|s| s.has(Duty::Opine)).or(seats.first())
-    {
-        notices.push(format!(
-            "no member is the synthesizer: {} concludes",
-            first.name()
-        ));
-    }
-    Ok(seats)
-}
-
-/// Returns the chair: the configured one, otherwise an agent without a vote, otherwise the first.
-fn chair(config: &Config, brief: &Brief<'_>, agents: &[String], given: &[&str]) -> String {
-    let others = given
-        .iter()
-        .filter(|role| !roles::duties(role).contains(&Duty::Conclude))
-        .count();
-    // Members named by the user vote, so none is free.
-    let free = agents.get(others).filter(|_| !brief.all_sit);
-    let chair = config.council.chair.as_ref().or(free);
-    chair.unwrap_or(&agents[0]).clone()
-}
-
-/// Members that join under the strategy `escalate` if no backup is listed.
-const RESERVES: usize = 2;
-/// Maximum number of members of a council.
-const SEATS_MAX: usize = 9;
-
-/// Adds every named member that is missing, before the chair.
-fn seat_all(
-    config: &Config,
-    named: &[String],
-    wanted: &mut Vec<MemberPlan>,
-) -> Result<(), PlanError> {
-    let mut missing: Vec<String> = Vec::new();
-    for name in named {
-        if !missing.contains(name) && wanted.iter().all(|seat| seat.model != *name) {
-            missing.push(name.clone());
-        }
-    }
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let council = &config.deliberation.council;
-    let seats = wanted.len() + missing.len();
-    let why = if council.members.is_some() {
-        Some("`deliberation.council.members` lists the members".to_owned())
-    } else if let Some(size) = council.size.filter(|size| seats > *size as usize) {
-        Some(format!(
-            "`deliberation.council.size` is {size}, and they need {seats} members"
-        ))
-    } else if seats > SEATS_MAX {
-        Some(format!(
-            "a council has at most {SEATS_MAX} members, and they need {seats}"
-        ))
-    } else {
-        None
-    };
-    if let Some(why) = why {
-        // A size leaves out only the members beyond it; a list leaves out all of them.
-        let most = match council.size {
-            _ if council.members.is_some() => 0,
-            Some(size) => size as usize,
-            None => SEATS_MAX,
-        };
-        let surplus = seats.saturating_sub(most).min(missing.len());
-        return Err(PlanError::NoSeat {
-            names: missing.split_off(missing.len() - surplus),
-            why,
-        });
-    }
-    let last = wanted
-        .iter()
-        .rposition(|seat| roles::duties(&seat.role).contains(&Duty::Conclude))
-        .unwrap_or(wanted.len());
-    wanted.splice(
-        last..last,
-        missing.into_iter().map(|model| MemberPlan {
-            model,
-            role: "opinion-giver".into(),
-            ..MemberPlan::default()
-        }),
-    );
-    Ok(())
-}
-
 /// Returns the available agents, in order; the built-in model if none is configured.
 fn agents(config: &Config, brief: &Brief<'_>) -> Vec<String> {
     let names: Vec<String> = if !brief.members.is_empty() {
@@ -786,22 +608,6 @@ fn agents(config: &Config, brief: &Brief<'_>) -> Vec<String> {
         true => vec![LOCAL.to_owned()],
         false => names,
     }
-}
-
-/// Returns a preset's roles for a number of members: extra members take further roles; fewer drop those before the
-/// last.
-fn roles_for(preset: &presets::Preset, size: usize) -> Vec<&'static str> {
-    let (last, rest) = match preset.roles.split_last() {
-        Some((last, rest)) => (*last, rest),
-        None => ("synthesizer", &[][..]),
-    };
-    let mut given: Vec<&'static str> = rest.iter().copied().take(size - 1).collect();
-    let mut more = presets::MORE.iter().cycle();
-    while given.len() < size - 1 {
-        given.extend(more.next());
-    }
-    given.push(last);
-    given
 }
 
 fn seat(
@@ -863,6 +669,7 @@ fn seat(
         agent: wanted.model.clone(),
         role: wanted.role.clone(),
         persona: wanted.persona.clone(),
+        no_vote: false,
         price,
         reliability: agent.and_then(|a| a.reliability),
     })
@@ -910,6 +717,7 @@ fn base(config: &Config, brief: &Brief<'_>, name: &str, place: u64) -> Result<Me
 mod tests {
     use super::*;
     use crate::config::AgentConfig;
+    use crate::deliberation::plan::Strategy;
 
     fn five() -> (Config, Vec<String>) {
         let mut config = Config::default();

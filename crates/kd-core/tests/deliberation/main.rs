@@ -15,6 +15,7 @@ mod resume;
 mod room;
 mod sameness;
 mod seal;
+mod seats;
 mod strengths;
 mod versions;
 mod whatif;

@@ -50,6 +50,7 @@ pub(crate) fn seat(name: &str, role: &str) -> Seat {
         agent: name.into(),
         role: role.into(),
         persona: None,
+        no_vote: false,
         price: Some(Price::default()),
         reliability: None,
     }

@@ -21,6 +21,7 @@ use super::count::Source;
 use super::plan::MemberCounts;
 use super::plan::Plan;
 use super::stages::Stage;
+use crate::event::Purpose;
 
 pub(super) use debate::FOR_AND_AGAINST;
 pub(super) use vote::ISSUE;
@@ -110,6 +111,12 @@ const fn choices() -> [&'static str; PROTOCOLS.len() + 1] {
 /// Finds a protocol by name.
 pub fn find(name: &str) -> Option<&'static Protocol> {
     PROTOCOLS.iter().find(|p| p.name == name).copied()
+}
+
+/// Returns whether members of a protocol review or attack the answers of others.
+pub(crate) fn reviews(name: &str) -> bool {
+    let of = |step: &Step| matches!(step, Step::Ask(stage) if stage.purpose == Purpose::Review);
+    find(name).is_some_and(|protocol| protocol.steps.iter().any(of))
 }
 
 /// Returns the rule by which members of a plan are not asked, as marks have it; `None` where its protocol has only one.

@@ -109,6 +109,8 @@ pub(super) fn strongest(plan: &Plan, board: &Board) -> Vec<usize> {
 /// Returns the members that give opinions, cheapest first; on a tie, in member order.
 fn cheapest(plan: &Plan, board: &Board) -> Vec<usize> {
     let mut seats = opiners(plan, board);
+    // Its agent answers in another seat.
+    seats.retain(|s| !plan.seats[*s].no_vote);
     seats.sort_by_key(|s| {
         let price = plan.seats[*s].price.unwrap_or_default();
         (price.input + price.output, *s)

@@ -66,7 +66,10 @@ fn seats(plan: &Plan, board: &Board) -> Vec<usize> {
 
 /// Returns the active members that vote.
 fn voters(plan: &Plan, at_the_table: &[usize]) -> Vec<usize> {
-    let votes = |s: &&usize| plan.seats[**s].has(Duty::Vote) || plan.seats[**s].has(Duty::Reserve);
+    let votes = |s: &&usize| {
+        let seat = &plan.seats[**s];
+        seat.has(Duty::Vote) || seat.has(Duty::Reserve) && !seat.no_vote
+    };
     at_the_table.iter().filter(votes).copied().collect()
 }
 
