@@ -3,7 +3,8 @@
 use super::answer::AnswerKind;
 use super::board::{Board, Marked};
 use super::fact::{Counted, First};
-use super::plan::{Plan, Seat};
+use super::plan::{LENIENT, Plan, Seat};
+use super::stages::estimate;
 use crate::models;
 use kd_eval::auto::quorum;
 use kd_eval::calibration::agreement;
@@ -19,6 +20,8 @@ pub enum Source {
     Ballots,
     /// The reviewers' rankings.
     Rankings,
+    /// The estimates: the first candidate is their trimmed mean, which decides.
+    Estimates,
 }
 
 impl Source {
@@ -27,23 +30,29 @@ impl Source {
             Source::Answers => "answers",
             Source::Ballots => "ballots",
             Source::Rankings => "rankings",
+            Source::Estimates => "estimates",
         }
     }
 }
 
 /// Counts the votes on the board. Also returns the step that broke a tie, if any.
 pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> (Counted, Option<TieStep>) {
-    let source = source_of(board, source);
+    let source = match source {
+        Source::Estimates if plan.reading < LENIENT => Source::Answers,
+        source => source_of(board, source),
+    };
     let named = kd_vote::find(&plan.voting.method);
     let rule = match source {
         // An answer names one candidate: a rule for rankings or scores cannot use it.
-        Source::Answers => named.filter(|r| matches!(r.reads, Reads::Choice | Reads::Rounds)),
+        Source::Answers | Source::Estimates => {
+            named.filter(|r| matches!(r.reads, Reads::Choice | Reads::Rounds))
+        }
         Source::Rankings => named.filter(|r| matches!(r.reads, Reads::Ranking | Reads::Paper)),
         Source::Ballots => named,
     };
     let usual = match source {
         Source::Rankings => Reads::Ranking,
-        Source::Answers | Source::Ballots => Reads::Choice,
+        Source::Answers | Source::Ballots | Source::Estimates => Reads::Choice,
     };
     let rule = rule.unwrap_or_else(|| kd_vote::usual(usual));
     count_cast(plan, board, source, rule, cast(plan, board, source, rule))
@@ -64,12 +73,12 @@ pub(super) fn source_of(board: &Board, source: Source) -> Source {
 pub(super) fn cast(plan: &Plan, board: &Board, source: Source, rule: &Rule) -> Vec<Voted> {
     let trails = matches!(rule.reads, Reads::Rounds);
     let mut cast = match source {
-        Source::Answers => from_answers(plan, board, trails),
+        Source::Answers | Source::Estimates => from_answers(plan, board, trails),
         Source::Ballots => from_ballots(board, trails),
         Source::Rankings => from_reviews(board),
     };
     let absent = match source {
-        Source::Answers => &board.absent.answers,
+        Source::Answers | Source::Estimates => &board.absent.answers,
         Source::Ballots => &board.absent.ballots,
         Source::Rankings => &board.absent.reviews,
     };
@@ -82,6 +91,8 @@ pub(super) fn cast(plan: &Plan, board: &Board, source: Source, rule: &Rule) -> V
             ));
         }
     }
+    // The agent of a seat without a vote votes in another one.
+    cast.retain(|(seat, ..)| !plan.seats[*seat].no_vote);
     cast.sort_by_key(|(seat, ..)| *seat);
     for (seat, ballot, _) in &mut cast {
         let member = &plan.seats[*seat];
@@ -91,8 +102,6 @@ pub(super) fn cast(plan: &Plan, board: &Board, source: Source, rule: &Rule) -> V
         ballot.family = match plan.reading {
             0 => member.member.model.clone(),
             _ => Some(kin(member)),
-    // The agent of a seat without a vote votes in another one.
-    cast.retain(|(seat, ..)| !plan.seats[*seat].no_vote);
         };
     }
     cast
@@ -150,10 +159,21 @@ pub(super) fn count_cast(
     let mut winner = tally.winner;
     let mut form = tally.outcome;
     let mut notes = tally.notes.clone();
+    let mut winners = tally.winners.clone();
+    let mut tie_path = tally.tie_path;
+    if source == Source::Estimates && form != kd_vote::Outcome::NoQuorum {
+        (winner, winners) = (Some(0), vec![0]);
+        tie_path.clear();
+        form = form_of_estimates(board, backing(0), voters);
+        notes.push(format!(
+            "{} decides; {} of {voters} estimates are in the middle half",
+            estimate::middle_word(voters as usize),
+            backing(0)
+        ));
+    }
     let mut backers = winner.map_or(leader, backing);
     // A tie that was resolved, or that one vendor alone made, is decided; a lot decides nothing.
-    let settled = tally
-        .tie_path
+    let settled = tie_path
         .last()
         .filter(|step| step.left.len() == 1 && ["arbiter", "families"].contains(&step.step));
     if plan.reading > 0
@@ -195,7 +215,7 @@ pub(super) fn count_cast(
             .iter()
             .map(|s| s.as_ref().map(ToString::to_string))
             .collect(),
-        winners: tally.winners.clone(),
+        winners,
         winner,
         form,
         electorate: ballots.len() as u64,
@@ -219,8 +239,7 @@ pub(super) fn count_cast(
                 line
             })
             .collect(),
-        tie_path: tally
-            .tie_path
+        tie_path: tie_path
             .iter()
             .map(|step| format!("{}: {}; left: {}", step.step, step.why, names(&step.left)))
             .collect(),
@@ -232,7 +251,21 @@ pub(super) fn count_cast(
         notes,
         seed: plan.seed,
     };
-    (counted, tally.tie_path.into_iter().next_back())
+    (counted, tie_path.into_iter().next_back())
+}
+
+/// Returns the outcome of estimates: unanimous if all are equal, otherwise by how many are in the middle half.
+fn form_of_estimates(board: &Board, inside: u64, voters: u64) -> kd_vote::Outcome {
+    let given: BTreeSet<&str> = board
+        .answers
+        .iter()
+        .filter_map(|a| a.key.as_deref())
+        .collect();
+    match given.len() {
+        1 => kd_vote::Outcome::Unanimous,
+        _ if 2 * inside > voters => kd_vote::Outcome::Majority,
+        _ => kd_vote::Outcome::Plurality,
+    }
 }
 
 /// Returns the family of a member: members of one family make the same mistakes.

@@ -92,6 +92,8 @@ pub struct AskBack {
 pub const READING: u32 = crate::formats::READING.version;
 /// The first version whose records contain the readings of replies.
 pub(super) const NOTED: u32 = 2;
+/// The first version by which a trimmed mean decides, and reviews and defects are read like ballots.
+pub(super) const LENIENT: u32 = 3;
 /// The conclusion rules of new plans.
 pub const WRITING: u32 = crate::formats::WRITING.version;
 /// The spending rules of new plans.
@@ -186,13 +188,13 @@ pub struct Seat {
     /// Its display name, if one was chosen: "Deep Reasoner".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persona: Option<String>,
+    /// Whether it has no vote although its role votes, because its agent votes in another seat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_vote: bool,
     /// The price; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// Measured accuracy, 0 to 1, if known.
-    /// Whether it has no vote although its role votes, because its agent votes in another seat.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub no_vote: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reliability: Option<f64>,
 }

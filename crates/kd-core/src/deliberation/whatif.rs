@@ -771,6 +771,7 @@ impl<'r> Course<'r> {
             (None, open) => open?,
         };
         let counted = board.counted.as_ref()?;
+        // Without a member, estimates have another mean, which only another deliberation shows.
         let sources = [Source::Answers, Source::Ballots, Source::Rankings];
         let source = sources.into_iter().find(|s| s.word() == counted.source)?;
         let plan = self.machine.plan();

@@ -1,6 +1,7 @@
 //! Whole deliberations with scripted members: only the state machine runs.
 
 mod budget;
+mod estimates;
 mod families;
 mod faults;
 mod kinds;
@@ -16,6 +17,7 @@ mod room;
 mod sameness;
 mod seal;
 mod seats;
+mod shapes;
 mod strengths;
 mod versions;
 mod whatif;

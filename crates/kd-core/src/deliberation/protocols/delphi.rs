@@ -12,9 +12,9 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Ask(&estimate::STAGE),
         Step::Again {
             to: 0,
-            when: |plan, board| board.round < plan.rounds.max(1) && board.candidates.len() > 1,
+            when: |plan, board| board.round < plan.rounds.max(1) && estimate::differ(plan, board),
         },
-        Step::Count(Source::Answers),
+        Step::Count(Source::Estimates),
     ],
     ending: Ending::Winner,
     certain: false,

@@ -119,6 +119,12 @@ pub(crate) fn reviews(name: &str) -> bool {
     find(name).is_some_and(|protocol| protocol.steps.iter().any(of))
 }
 
+/// Returns whether the rankings of reviewers are the ballots of a protocol.
+pub(super) fn counts_rankings(name: &str) -> bool {
+    let counts = |step: &Step| matches!(step, Step::Count(Source::Rankings));
+    find(name).is_some_and(|protocol| protocol.steps.iter().any(counts))
+}
+
 /// Returns the rule by which members of a plan are not asked, as marks have it; `None` where its protocol has only one.
 pub fn stopping(plan: &Plan) -> Option<String> {
     find(&plan.protocol).filter(|protocol| protocol.learns)?;

@@ -1,11 +1,11 @@
 //! Ballot formats: the format for each rule, and how a reply is parsed as a ballot: strictly, with one lenient
 //! fallback, or not at all.
 
-use super::{Reply, labels};
+use super::{Reply, labels, said};
 use crate::deliberation::answer::marked;
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Marked};
-use crate::deliberation::plan::Plan;
+use crate::deliberation::plan::{NOTED, Plan};
 use crate::deliberation::reader::Run;
 use kd_reading::{Answer, Options, Step, Unread, Wanted};
 use kd_vote::{Detail, Reads, Rules};
@@ -149,6 +149,9 @@ fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), 
     let by_name = |label: &str| options.stated(label).map(blind::label);
     let read = kd_reading::object(text, |value| kd_reading::field(value, name).is_some());
     let Ok((value, step)) = read else {
+        if plan.reading >= NOTED && said::list_in(&kd_reading::without_thoughts(text)).is_some() {
+            return otherwise(board, plan, reply, &options).ok_or(Unread::Missing);
+        }
         let order = match form {
             Reads::Ranking | Reads::Paper => options.ranked(&kd_reading::without_thoughts(text)),
             _ => None,
@@ -156,6 +159,9 @@ fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), 
         if let Some(order) = order {
             let order = order.iter().map(|place| reply.items[*place]).collect();
             return Ok((Marked::Ranking(order), Step::Words));
+        }
+        if let Some(found) = otherwise(board, plan, reply, &options) {
+            return Ok(found);
         }
         // A reply that names only one answer ranks it first, or approves of it.
         let mark: fn(Vec<usize>) -> Marked = match form {
@@ -166,6 +172,11 @@ fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), 
         };
         return chosen(board, plan, reply).map(|(at, step)| (mark(vec![at]), step));
     };
+    // Points may be told in several ways, and one that is read alone would mislead.
+    if matches!(form, Reads::Scores | Reads::Points) && plan.reading >= NOTED {
+        let found = otherwise(board, plan, reply, &options);
+        return found.ok_or(Unread::Missing);
+    }
     // The text of an option is accepted for its label.
     let said = kd_reading::field(&value, name).cloned().unwrap_or_default();
     let said = match said {
@@ -204,7 +215,106 @@ fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), 
         reply.items,
         board.candidates.len(),
     );
-    mark.map(|mark| (mark, step)).map_err(|_| Unread::Missing)
+    match mark {
+        Ok(mark) => Ok((mark, step)),
+        Err(_) => otherwise(board, plan, reply, &options).ok_or(Unread::Missing),
+    }
+}
+
+/// Reads a ballot in another form than the requested one: in other fields, as an object by label, a list, lines.
+fn otherwise(
+    board: &Board,
+    plan: &Run,
+    reply: &Reply<'_>,
+    options: &Options,
+) -> Option<(Marked, Step)> {
+    if plan.reading < NOTED {
+        return None;
+    }
+    let form = form(plan);
+    let count = reply.items.len();
+    let text = kd_reading::without_thoughts(reply.decisive());
+    let names: &[&str] = match form {
+        Reads::Ranking | Reads::Paper => said::ORDERS,
+        Reads::Scores | Reads::Points => said::SCORES,
+        _ => said::APPROVALS,
+    };
+    let says = |value: &Value| mark_in(board, form, value, reply.items, options);
+    let fits = |value: &Value| {
+        let by_label =
+            |fields: &Map<String, Value>| fields.keys().any(|name| options.stated(name).is_some());
+        said::field_of(value, names).is_some() || value.as_object().is_some_and(by_label)
+    };
+    // Its items are objects, but none of them is the ballot.
+    if let Some(list) = said::list_in(&text) {
+        return says(&list).map(|mark| (mark, Step::Embedded));
+    }
+    match kd_reading::object(&text, fits) {
+        Ok((value, step)) => {
+            let said = said::field_of(&value, names).unwrap_or(&value);
+            return says(said).map(|mark| (mark, step));
+        }
+        Err(Unread::Ambiguous | Unread::Refused) => return None,
+        Err(_) => {}
+    }
+    let mark = match form {
+        Reads::Scores | Reads::Points => {
+            let lines = said::lines(&text, options, count, most_of(form))?;
+            points(lines, form, reply.items, board.candidates.len())
+        }
+        Reads::Approvals => said::approved_in_words(&text, options)
+            .map(|places| Marked::Approvals(places.iter().map(|p| reply.items[*p]).collect())),
+        _ => None,
+    };
+    mark.map(|mark| (mark, Step::Words))
+}
+
+/// Reads the value of a ballot's field.
+fn mark_in(
+    board: &Board,
+    form: Reads,
+    value: &Value,
+    items: &[usize],
+    options: &Options,
+) -> Option<Marked> {
+    let of = |places: Vec<usize>| places.iter().map(|p| items[*p]).collect();
+    match form {
+        Reads::Ranking | Reads::Paper => said::order(value, options, items.len())
+            .map(of)
+            .map(Marked::Ranking),
+        Reads::Approvals => said::approved(value, options)
+            .map(of)
+            .map(Marked::Approvals),
+        Reads::Scores | Reads::Points => {
+            let said = said::table(value, options, items.len(), most_of(form))?;
+            points(said, form, items, board.candidates.len())
+        }
+        Reads::Choice | Reads::Rounds | Reads::Orders => None,
+    }
+}
+
+/// Returns the highest points for one label.
+fn most_of(form: Reads) -> f64 {
+    match form {
+        Reads::Points => purse() as f64,
+        _ => f64::from(SCORE_MAX),
+    }
+}
+
+/// Returns the points of a ballot; `None` if none is within the scale.
+fn points(
+    said: Vec<Option<said::Said>>,
+    form: Reads,
+    items: &[usize],
+    candidates: usize,
+) -> Option<Marked> {
+    let mut scores = vec![None; candidates];
+    for (said, candidate) in said.into_iter().zip(items) {
+        let number = said.map(|said| said.number);
+        scores[*candidate] = number.filter(|p| (0.0..=most_of(form)).contains(p));
+    }
+    let any = scores.iter().any(Option::is_some);
+    any.then_some(Marked::Scores(scores))
 }
 
 /// Returns the candidate chosen by a reply, by label or words.
@@ -301,10 +411,7 @@ pub(super) fn strict_mark(
         Reads::Approvals => list("approve").map(Marked::Approvals),
         Reads::Scores | Reads::Points => {
             let points = value.get("scores").ok_or("it has no \"scores\"")?;
-            let most = match form {
-                Reads::Points => purse() as f64,
-                _ => f64::from(SCORE_MAX),
-            };
+            let most = most_of(form);
             let mut scores = vec![None; candidates];
             for (at, candidate) in items.iter().enumerate() {
                 let said = points.get(blind::label(at)).and_then(Value::as_f64);

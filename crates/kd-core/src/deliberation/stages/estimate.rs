@@ -1,10 +1,11 @@
 //! Estimate: each member gives a number; all see the median and quartiles and estimate again (Delphi). The result is
-//! the trimmed mean; members within the quartiles support it.
+//! the trimmed mean, or the median of fewer than five; members within the quartiles support it.
 
 use super::opinions::{body, opiners, read, schema, task};
 use super::{Asking, Stage, StageInput};
 use crate::deliberation::board::{Answer, Board, Candidate};
 use crate::deliberation::fact::Fact;
+use crate::deliberation::plan::{LENIENT, Plan};
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 
@@ -22,6 +23,26 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
 
 /// Percentage cut off at each end for the trimmed mean.
 const TRIM_PERCENT: usize = 20;
+/// Minimum number of estimates of which a trimmed mean leaves out any.
+const TRIMMED_MIN: usize = 100 / TRIM_PERCENT;
+
+/// Returns whether the estimates differ, so that another round can change them.
+pub(in crate::deliberation) fn differ(plan: &Plan, board: &Board) -> bool {
+    if plan.reading < LENIENT {
+        return board.candidates.len() > 1;
+    }
+    let mut keys = board.answers.iter().filter_map(|a| a.key.as_deref());
+    let first = keys.next();
+    keys.any(|key| Some(key) != first)
+}
+
+/// Returns the name of what decides about this many estimates.
+pub(in crate::deliberation) fn middle_word(count: usize) -> &'static str {
+    match count < TRIMMED_MIN {
+        true => "the median",
+        false => "the trimmed mean",
+    }
+}
 
 fn ask(input: &StageInput<'_>) -> Option<Asking> {
     let feedback = match input.board.feedback.is_empty() {
@@ -72,7 +93,11 @@ fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
         shown(low),
         shown(high)
     );
-    let mean = shown(trimmed(&numbers));
+    let few = plan.reading >= LENIENT && numbers.len() < TRIMMED_MIN;
+    let (mean, word) = match few {
+        true => (shown(median), "median"),
+        false => (shown(trimmed(&numbers)), "trimmed mean"),
+    };
     let inside: Vec<usize> = values
         .iter()
         .filter(|(v, _)| (low..=high).contains(v))
@@ -81,7 +106,7 @@ fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     let mut candidates = vec![Candidate {
         name: mean.clone(),
         text: format!(
-            "The trimmed mean of {} estimates is {mean}. {}",
+            "The {word} of {} estimates is {mean}. {}",
             numbers.len(),
             board.feedback
         ),

@@ -14,6 +14,7 @@ pub(super) mod opinions;
 pub(super) mod rebut;
 pub(super) mod review;
 pub(super) mod revise;
+mod said;
 pub(super) mod sameness;
 pub(super) mod vote;
 
@@ -124,6 +125,7 @@ pub(super) fn unread(
     let why = match stage.purpose {
         Purpose::Answer | Purpose::Revise => opinions::unread(plan, reply.text),
         Purpose::Vote => vote::unread(board, plan, reply),
+        Purpose::Review if stage.name == review::STAGE.name => review::unread(plan, reply),
         _ => None,
     };
     why.filter(|why| why.is_worth_asking())
@@ -139,15 +141,17 @@ pub(super) fn repair(
 ) -> Asking {
     let (what, schema) = match stage.purpose {
         Purpose::Vote => vote::bare(board, plan, reply),
+        Purpose::Review => review::bare(reply),
         _ => opinions::bare(plan),
     };
     // The labels of open answers mean nothing without the answers.
     let shows = matches!(stage.purpose, Purpose::Vote)
         && !plan.answers.is_keyed()
         && plan.spending >= SHOWN_AGAIN;
-    let answers = match shows {
-        true => format!("\n\n{}", vote::shown_again(board, plan, reply)),
-        false => String::new(),
+    let answers = match stage.purpose {
+        Purpose::Review => format!("\n\n{}", review::shown_again(board, plan, reply)),
+        _ if shows => format!("\n\n{}", vote::shown_again(board, plan, reply)),
+        _ => String::new(),
     };
     Asking {
         material: format!(

@@ -1,14 +1,18 @@
 //! Review: each member judges the answers of the others, without authors and without its own; labels and order are
 //! shuffled for each reviewer.
 
-use super::{Asking, Reply, Stage, StageInput, as_it_came, labels, no_end, words_of};
+use super::{
+    Asking, Reply, Stage, StageInput, as_it_came, labels, no_end, said, vote, words_of,
+};
 use crate::deliberation::blind;
-use crate::deliberation::board::{Board, Review, object_with};
+use crate::deliberation::board::{Board, Review, note, object_with};
 use crate::deliberation::fact::{Fact, Rated};
-use crate::deliberation::plan::Plan;
+use crate::deliberation::plan::{LENIENT, Plan};
+use crate::deliberation::protocols;
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::roles::Duty;
+use kd_reading::{Options, Step, Unread};
 use serde_json::{Map, Value, json};
 
 pub(in crate::deliberation) static STAGE: Stage = Stage {
@@ -66,10 +70,7 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
             }, "required": ["rating", "weakness"], "additionalProperties": false}),
         );
     }
-    fields.insert(
-        "ranking".into(),
-        json!({"type": "array", "items": {"type": "string", "enum": names}, "minItems": names.len(), "maxItems": names.len()}),
-    );
+    fields.insert("ranking".into(), order(&names));
     let required: Vec<&String> = fields.keys().collect();
     let schema = json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false});
     Some(Asking {
@@ -119,11 +120,167 @@ fn work(role: &str) -> Work {
     }
 }
 
-fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
-    let name = |seat: usize| plan.seats[seat].name().clone();
-    let mut notices = Vec::new();
-    let mut ratings: Vec<(usize, u8, String)> = Vec::new();
-    let mut ranking: Vec<usize> = Vec::new();
+/// Ratings with the words about each answer, and the ranking, as places of labels.
+type Judged = (Vec<Option<(f64, String)>>, Vec<usize>);
+
+/// Reads a review in any form: as JSON, however wrapped or named, otherwise in lines.
+fn judged(plan: &Run, text: &str, count: usize) -> Result<(Judged, Step), Unread> {
+    let asked = count.to_string();
+    plan.reader
+        .read("review", &asked, text, || find(text, count))
+}
+
+fn find(text: &str, count: usize) -> Result<(Judged, Step), Unread> {
+    if text.trim().is_empty() {
+        return Err(Unread::Empty);
+    }
+    if kd_reading::declines(text) {
+        return Err(Unread::Refused);
+    }
+    let names = labels(count);
+    let options = Options::labelled(&names, &names);
+    let text = kd_reading::without_thoughts(text);
+    let fits = |value: &Value| {
+        let of_label = |name: &String| options.stated(name).is_some();
+        said::field_of(value, said::ORDERS).is_some()
+            || said::field_of(value, RATINGS).is_some()
+            || value
+                .as_object()
+                .is_some_and(|fields| fields.keys().any(of_label))
+    };
+    let table = |value: &Value| said::table(value, &options, count, RATING_MAX);
+    let (rated, ranking, step) = if let Some(list) = said::list_in(&text) {
+        match table(&list) {
+            // Ratings, in the order of the labels.
+            Some(rated) => (Some(rated), None, Step::Embedded),
+            None => (None, said::order(&list, &options, count), Step::Embedded),
+        }
+    } else {
+        match kd_reading::object(&text, fits) {
+            Ok((value, step)) => {
+                let rated = table(&value).or_else(|| table(said::field_of(&value, RATINGS)?));
+                let ranking = said::field_of(&value, said::ORDERS);
+                let ranking = ranking.and_then(|said| said::order(said, &options, count));
+                (rated, ranking, step)
+            }
+            Err(Unread::Ambiguous) => return Err(Unread::Ambiguous),
+            Err(_) => {
+                let rated = said::lines(&text, &options, count, RATING_MAX);
+                (rated, options.ranked(&text), Step::Words)
+            }
+        }
+    };
+    let within = |said: &said::Said| (1.0..=RATING_MAX).contains(&said.number);
+    let rated: Vec<Option<(f64, String)>> = rated
+        .unwrap_or_else(|| vec![None; count])
+        .into_iter()
+        .map(|said| said.filter(within).map(|said| (said.number, said.words)))
+        .collect();
+    let ranking = ranking.or_else(|| by_ratings(&rated)).unwrap_or_default();
+    match rated.iter().all(Option::is_none) && ranking.is_empty() {
+        true => Err(Unread::Missing),
+        false => Ok(((rated, ranking), step)),
+    }
+}
+
+/// Returns the ranking that ratings show: none if one is missing, or two are equal.
+fn by_ratings(rated: &[Option<(f64, String)>]) -> Option<Vec<usize>> {
+    let rated: Option<Vec<f64>> = rated.iter().map(|r| Some(r.as_ref()?.0)).collect();
+    let rated = rated?;
+    let mut order: Vec<usize> = (0..rated.len()).collect();
+    order.sort_by(|a, b| rated[*b].total_cmp(&rated[*a]));
+    let distinct = order.windows(2).all(|two| rated[two[0]] != rated[two[1]]);
+    distinct.then_some(order)
+}
+
+/// The best rating.
+const RATING_MAX: f64 = 10.0;
+/// Fields of ratings that are not named by label.
+const RATINGS: &[&str] = &["ratings", "scores", "reviews", "answers", "review"];
+
+/// Returns why a review that is a ballot cannot be read.
+pub(super) fn unread(plan: &Run, reply: &Reply<'_>) -> Option<Unread> {
+    if plan.reading < LENIENT || !protocols::counts_rankings(&plan.protocol) {
+        return None;
+    }
+    match judged(plan, reply.decisive(), reply.items.len()) {
+        Ok(((_, ranking), _)) => ranking.is_empty().then_some(Unread::Missing),
+        Err(why) => Some(why),
+    }
+}
+
+/// Returns the format of a bare ranking.
+pub(super) fn bare(reply: &Reply<'_>) -> (String, Value) {
+    let names = labels(reply.items.len());
+    let schema = json!({"type": "object", "properties": {"ranking": order(&names)}, "required": ["ranking"], "additionalProperties": false});
+    let asked = "\"ranking\" (all labels from best to worst, each once)";
+    (asked.to_owned(), schema)
+}
+
+/// Formats the beginnings of the reviewed answers, for a repair turn.
+pub(super) fn shown_again(board: &Board, plan: &Plan, reply: &Reply<'_>) -> String {
+    let texts = reply.items.iter().filter_map(|s| board.answer_of(*s));
+    let texts: Vec<&str> = texts.map(|a| a.text.as_str()).collect();
+    vote::beginnings(plan, reply, "review again", &texts)
+}
+
+/// Returns the schema of a ranking.
+fn order(names: &[String]) -> Value {
+    json!({"type": "array", "items": {"type": "string", "enum": names}, "minItems": names.len(), "maxItems": names.len()})
+}
+
+/// The content of a review.
+#[derive(Default)]
+struct Opinion {
+    ratings: Vec<(usize, u8, String)>,
+    ranking: Vec<usize>,
+    notices: Vec<String>,
+}
+
+/// Reads a review in any form; the bare ranking replaces an unreadable one.
+fn opinion_in(plan: &Run, reply: &Reply<'_>) -> Opinion {
+    let count = reply.items.len();
+    let mut out = Opinion::default();
+    let first = judged(plan, reply.text, count);
+    let again = reply.repair.map(|text| judged(plan, text, count));
+    if let Ok(((rated, _), _)) = &first {
+        for (place, rated) in rated.iter().enumerate() {
+            match rated {
+                Some((rating, words)) => out.ratings.push((
+                    reply.items[place],
+                    rating.round() as u8,
+                    crate::clean::clean_text(words).trim().to_owned(),
+                )),
+                None => out.notices.push(format!(
+                    "it does not rate {} from 1 to {RATING_MAX}",
+                    blind::label(place)
+                )),
+            }
+        }
+    }
+    match again.as_ref().unwrap_or(&first) {
+        Ok(((_, ranking), step)) => {
+            out.ranking = ranking.iter().map(|p| reply.items[*p]).collect();
+            out.notices.extend(reply.noted(note(*step)));
+            if ranking.is_empty() {
+                out.notices.push("it ranks nothing".to_owned());
+            }
+        }
+        Err(why) => {
+            let why = why.words();
+            out.notices = vec![format!("its review counts for nothing: {why}")];
+        }
+    }
+    out
+}
+
+/// Reads a review by the rules of records before reviews were read like ballots.
+fn first_reading(plan: &Run, reply: &Reply<'_>) -> Opinion {
+    let Opinion {
+        mut ratings,
+        mut ranking,
+        mut notices,
+    } = Opinion::default();
     let names = labels(reply.items.len());
     let fields: Vec<&str> = names
         .iter()
@@ -169,6 +326,23 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
             }
         }
     }
+    Opinion {
+        ratings,
+        ranking,
+        notices,
+    }
+}
+
+fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
+    let name = |seat: usize| plan.seats[seat].name().clone();
+    let Opinion {
+        ratings,
+        ranking,
+        notices,
+    } = match plan.reading {
+        LENIENT.. => opinion_in(plan, reply),
+        _ => first_reading(plan, reply),
+    };
     let fact = Fact::ReviewRead {
         seat: name(reply.seat),
         ratings: ratings

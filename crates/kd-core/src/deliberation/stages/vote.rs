@@ -166,8 +166,15 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
 /// Formats the beginnings of the answers on a ballot, with their labels, for a repair turn.
 pub(super) fn shown_again(board: &Board, plan: &Plan, reply: &Reply<'_>) -> String {
     let texts = reply.items.iter().filter_map(|c| board.candidates.get(*c));
+    let texts: Vec<&str> = texts.map(|c| c.text.as_str()).collect();
+    beginnings(plan, reply, "ballot again", &texts)
+}
+
+/// Formats the beginnings of the answers behind labels, without their authors.
+pub(super) fn beginnings(plan: &Plan, reply: &Reply<'_>, place: &str, texts: &[&str]) -> String {
+    let texts = texts.iter();
     let texts: Vec<String> = texts
-        .map(|c| blind::clip(&blind::anonymous(plan, &c.text), AGAIN_BYTES_MAX))
+        .map(|text| blind::clip(&blind::anonymous(plan, text), AGAIN_BYTES_MAX))
         .collect();
     let items: Vec<(String, String)> = labels(texts.len())
         .into_iter()
@@ -175,7 +182,7 @@ pub(super) fn shown_again(board: &Board, plan: &Plan, reply: &Reply<'_>) -> Stri
         .zip(texts.iter().cloned())
         .collect();
     let all: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let place = format!("ballot again/{}", plan.seats[reply.seat].name());
+    let place = format!("{place}/{}", plan.seats[reply.seat].name());
     blind::fence(&blind::nonce(plan.seed, &place, &all), &items)
 }
 
