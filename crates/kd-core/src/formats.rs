@@ -103,9 +103,7 @@ pub static READING: Format = Format {
 /// The rules by which a deliberation reserves and books spending.
 pub static SPENDING: Format = Format {
     what: "the rules for spending",
-    version: 2,
     field: "`spending`, left out for 0",
-    older: "0 and 1 are decided again by their own rules",
     ..READING
 };
 

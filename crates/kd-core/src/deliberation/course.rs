@@ -9,13 +9,14 @@ use super::count::{Source, count};
 use super::fact::Fact;
 use super::frame::{Frame, Kind};
 use super::iteration::{self, Action, PassEnd};
-use super::ledger::{Spent, prompt_bytes, wire_bytes};
+use super::ledger::{Cut, Spent, prompt_bytes, wire_bytes};
 use super::machine::{COUNCIL, Deliberation, Phase, fact};
-use super::plan::Plan;
+use super::plan::{Plan, WAITS};
 use super::protocols::{Ending, Protocol, Step};
 use super::settling::{self, Settled};
-use super::stages::{self, Conclusion, Stage, StageInput, compose};
+use super::stages::{self, Asking, Conclusion, Stage, StageInput, compose};
 use super::strategies::{self, Next};
+use super::turn::Waiting;
 use super::verdict::{Dissenter, Verdict, heading, outcome};
 use crate::event::{Event, Outcome as RoundOutcome, Purpose};
 use crate::machine::{Command, Effects};
@@ -49,6 +50,7 @@ impl Deliberation {
     /// Advances as far as possible without further input.
     pub(super) fn advance(&mut self, now: Timestamp, fx: &mut Effects) {
         loop {
+            self.ask_waiting(now, fx);
             if !self.open.is_empty() {
                 self.stop_needless(fx);
                 return;
@@ -221,12 +223,24 @@ impl Deliberation {
         let mut limit = self.cut;
         let all = askings.len() as u64;
         for (at, (seat, sample, asking)) in askings.into_iter().enumerate() {
+            if !self.waiting.is_empty() {
+                self.wait(stage, seat, sample, asking);
+                continue;
+            }
             let asked = match limit {
                 Some(cut) => Err(cut),
-                None => self.ask(stage, (seat, sample), asking, all - at as u64, now, fx),
+                None => self.ask(
+                    stage,
+                    (seat, sample),
+                    asking.clone(),
+                    all - at as u64,
+                    now,
+                    fx,
+                ),
             };
             match asked {
                 Ok(()) => opened += 1,
+                Err(cut) if self.may_wait(cut) => self.wait(stage, seat, sample, asking),
                 Err(cut) => {
                     limit = Some(cut);
                     left_out.push(seat);
@@ -234,33 +248,7 @@ impl Deliberation {
             }
         }
         if let Some(limit) = limit {
-            let seats = left_out
-                .iter()
-                .map(|s| self.plan.seats[*s].name().clone())
-                .collect();
-            // A comparison or a question back that a limit prevents does not change the vote.
-            if !stages::is_aside(stage) {
-                self.cut.get_or_insert(limit);
-            }
-            fact(
-                fx,
-                Fact::Cut {
-                    limit,
-                    stage: stage.name.into(),
-                    seats,
-                },
-            );
-            if let Some(frame) = self.frames.last_mut() {
-                let absent = match stage.purpose {
-                    Purpose::Vote => Some(&mut frame.board.absent.ballots),
-                    Purpose::Review => Some(&mut frame.board.absent.reviews),
-                    Purpose::Answer => Some(&mut frame.board.absent.answers),
-                    _ => None,
-                };
-                if let Some(absent) = absent {
-                    absent.extend(left_out);
-                }
-            }
+            self.leave_out(stage, limit, left_out, fx);
         }
         if opened == 0
             && let Some(frame) = self.frames.last_mut()
@@ -268,6 +256,94 @@ impl Deliberation {
             frame.begun = false;
         }
         opened
+    }
+
+    /// Returns whether a request that a limit prevents may fit once an open turn has ended: a turn rarely uses all that
+    /// is reserved for it.
+    fn may_wait(&self, cut: Cut) -> bool {
+        let is_reserved = matches!(cut, Cut::Tokens | Cut::Money);
+        self.plan.spending >= WAITS && self.cut.is_none() && is_reserved && !self.open.is_empty()
+    }
+
+    fn wait(&mut self, stage: &'static Stage, seat: usize, sample: u32, asking: Asking) {
+        self.waiting.push_back(Waiting {
+            stage,
+            seat,
+            sample,
+            asking,
+        });
+    }
+
+    /// Asks the waiting members, in order, as far as the limits allow now. Once no turn is open, those that still do not
+    /// fit are left out.
+    fn ask_waiting(&mut self, now: Timestamp, fx: &mut Effects) {
+        if self.stopped {
+            self.waiting.clear();
+        }
+        while let Some(next) = self.waiting.pop_front() {
+            let among = self.waiting.len() as u64 + 1;
+            let asked = match self.cut {
+                Some(cut) => Err(cut),
+                None => {
+                    let asking = next.asking.clone();
+                    self.ask(next.stage, (next.seat, next.sample), asking, among, now, fx)
+                }
+            };
+            match asked {
+                Ok(()) => {}
+                Err(cut) if self.may_wait(cut) => {
+                    self.waiting.push_front(next);
+                    return;
+                }
+                Err(cut) => {
+                    let rest: Vec<Waiting> = self.waiting.drain(..).collect();
+                    let seats = rest.iter().map(|waiting| waiting.seat);
+                    let seats = [next.seat].into_iter().chain(seats).collect();
+                    self.leave_out(next.stage, cut, seats, fx);
+                }
+            }
+        }
+    }
+
+    /// Records that a limit leaves members out of a stage.
+    fn leave_out(
+        &mut self,
+        stage: &'static Stage,
+        limit: Cut,
+        left_out: Vec<usize>,
+        fx: &mut Effects,
+    ) {
+        let seats = left_out
+            .iter()
+            .map(|s| self.plan.seats[*s].name().clone())
+            .collect();
+        // A comparison or a question back that a limit prevents does not change the vote.
+        if !stages::is_aside(stage) {
+            self.cut.get_or_insert(limit);
+        }
+        fact(
+            fx,
+            Fact::Cut {
+                limit,
+                stage: stage.name.into(),
+                seats,
+            },
+        );
+        self.absent(stage, left_out);
+    }
+
+    /// Records that members were not asked in a stage.
+    fn absent(&mut self, stage: &Stage, seats: Vec<usize>) {
+        let Some(frame) = self.frames.last_mut() else {
+            return;
+        };
+        let absent = match stage.purpose {
+            Purpose::Vote => &mut frame.board.absent.ballots,
+            Purpose::Review => &mut frame.board.absent.reviews,
+            Purpose::Answer => &mut frame.board.absent.answers,
+            _ => return,
+        };
+        absent.extend(seats);
     }
 
     /// Cancels turns that can no longer change the result: the leader has more votes than all open turns together.
@@ -299,9 +375,12 @@ impl Deliberation {
                 None => votes.push((key, 1)),
             }
         }
-        if !kd_vote::is_certain(votes.iter().map(|(_, n)| *n), self.open.len()) {
+        let missing = self.open.len() + self.waiting.len();
+        if !kd_vote::is_certain(votes.iter().map(|(_, n)| *n), missing) {
             return;
         }
+        let waiting: Vec<usize> = self.waiting.drain(..).map(|w| w.seat).collect();
+        self.absent(stage, waiting);
         for (id, turn) in &mut self.open {
             if !turn.needless && turn.speaks() {
                 turn.needless = true;
@@ -529,7 +608,7 @@ impl Deliberation {
         if protocol.ending == Ending::Winner {
             return Spent::default();
         }
-        let fixed = plan.question.len() + stages::MATERIAL_BYTES_MAX;
+        let fixed = plan.question.len() + stages::material_bytes_max(plan);
         let mut most = Spent::default();
         for seat in stages::chairs(plan).into_iter().map(|s| &plan.seats[s]) {
             let prompt = Prompt {

@@ -9,11 +9,11 @@ use super::fact::{Fact, Labelled};
 use super::frame::Frame;
 use super::iteration::{Decision, PassEnd};
 use super::ledger::{Cut, Ledger, Spent, prompt_bytes, request_bytes};
-use super::plan::{NOTED, Plan};
+use super::plan::{NOTED, Plan, WAITS};
 use super::protocols::{self, Protocol};
 use super::reader::{Reader, Reading, Reread, Run};
 use super::stages::{Asking, Stage};
-use super::turn::Turn;
+use super::turn::{Turn, Waiting};
 use super::verdict::Verdict;
 use crate::SeatName;
 use crate::clean::{Cleaner, clean_line};
@@ -32,7 +32,7 @@ use crate::spending::Keep;
 use crate::spending::{ANSWER_TOKENS_MIN, Ceiling, FRAMING_TOKENS};
 use crate::usage::Usage;
 use jiff::Timestamp;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Maximum bytes of one reply.
@@ -63,6 +63,8 @@ pub struct Deliberation {
     pub(super) phase: Phase,
     pub(super) ledger: Ledger,
     pub(super) open: BTreeMap<TurnId, Turn>,
+    /// Requests of the running stage for which the open turns leave no room, in order.
+    pub(super) waiting: VecDeque<Waiting>,
     /// The machine whose turns and timers it counts.
     id: MachineId,
     last_turn: u32,
@@ -194,6 +196,7 @@ impl Deliberation {
             phase: Phase::Waiting,
             ledger,
             open: BTreeMap::new(),
+            waiting: VecDeque::new(),
             id: MachineId::default(),
             last_turn: 0,
             frames: Vec::new(),
@@ -342,7 +345,8 @@ impl Deliberation {
         let id = self.id.turn(self.last_turn + 1);
         let last = matches!(self.phase, Phase::Concluding { .. });
         let (mut request, mut reserved) = self.request(seat, sample, &asking, now, id);
-        if let Some(tokens) = self.lowered(seat, &request, last, among) {
+        let patient = self.plan.spending >= WAITS && asking.tokens.is_none();
+        if let Some(tokens) = self.lowered(seat, &request, last, among, patient) {
             request.sampling.max_tokens = Some(tokens);
             reserved = self.reservation(seat, &request);
         }
@@ -466,8 +470,16 @@ impl Deliberation {
         }
     }
 
-    /// Returns the lowered answer limit if its share is short; `None` if lowering is unnecessary or impossible.
-    fn lowered(&self, seat: usize, request: &Request, last: bool, among: u64) -> Option<u32> {
+    /// Returns the lowered answer limit if its share is short; `None` if lowering is unnecessary or impossible. A
+    /// `patient` request rather waits for running ones than be lowered to less than half.
+    fn lowered(
+        &self,
+        seat: usize,
+        request: &Request,
+        last: bool,
+        among: u64,
+        patient: bool,
+    ) -> Option<u32> {
         if self.plan.spending == 0 {
             return None;
         }
@@ -475,11 +487,19 @@ impl Deliberation {
         let input = self.request_bytes(request) + FRAMING_TOKENS;
         let price = self.plan.seats[seat].price.unwrap_or_default();
         let least = wanted.min(ANSWER_TOKENS_MIN);
-        [among, 1]
+        let half = least.max(wanted / 2);
+        let shares = match patient {
+            false => [(among, least), (1, least)],
+            true if self.open.is_empty() => [(among, half), (1, least)],
+            true => [(among, half), (1, half)],
+        };
+        shares
             .into_iter()
-            .filter_map(|among| self.ledger.room(input, price, last, among))
-            .map(|room| u32::try_from(room).unwrap_or(u32::MAX))
-            .find(|room| *room >= least)
+            .find_map(|(among, least)| {
+                let room = self.ledger.room(input, price, last, among)?;
+                let room = u32::try_from(room).unwrap_or(u32::MAX);
+                (room >= least).then_some(room)
+            })
             .filter(|room| *room < wanted)
     }
 

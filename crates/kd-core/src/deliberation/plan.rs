@@ -94,6 +94,8 @@ pub const READING: u32 = crate::formats::READING.version;
 pub(super) const NOTED: u32 = 2;
 /// The first version by which a trimmed mean decides, and reviews and defects are read like ballots.
 pub(super) const LENIENT: u32 = 3;
+/// The first version of spending by which a request waits until a running one has left room for it.
+pub(super) const WAITS: u32 = 3;
 /// The conclusion rules of new plans.
 pub const WRITING: u32 = crate::formats::WRITING.version;
 /// The spending rules of new plans.
@@ -268,6 +270,9 @@ pub struct Limits {
     pub duration_ms: Option<u64>,
     /// Maximum tokens per answer.
     pub answer_tokens: u32,
+    /// Maximum bytes of one answer in the prompts of other members, if a limit is low. `None` means the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_bytes: Option<u32>,
 }
 
 impl Default for Iteration {
@@ -302,6 +307,7 @@ impl Default for Limits {
             micro_usd: None,
             duration_ms: None,
             answer_tokens: 1024,
+            peer_bytes: None,
         }
     }
 }

@@ -1,6 +1,6 @@
-//! One open turn of a deliberation.
+//! One open turn of a deliberation, and a request that waits to become one.
 
-use super::stages::Stage;
+use super::stages::{Asking, Stage};
 use crate::failure::Failure;
 use crate::hearing::Hearing;
 use crate::usage::Usage;
@@ -34,4 +34,13 @@ impl Turn {
     pub(super) fn speaks(&self) -> bool {
         self.reply.is_none() && self.broken.is_none()
     }
+}
+
+/// A request that waits until an open turn has left room for it.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) stage: &'static Stage,
+    pub(super) seat: usize,
+    pub(super) sample: u32,
+    pub(super) asking: Asking,
 }

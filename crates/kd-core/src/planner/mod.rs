@@ -23,7 +23,7 @@ use crate::deliberation::plan::{
     Complexity, ITERATE, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING,
     SPENDING, Seat, Task, Voting, WRITING,
 };
-use crate::deliberation::{Cut, protocols};
+use crate::deliberation::{Cut, Deliberation, Spent, protocols};
 use crate::ids::SeatName;
 use crate::models;
 use crate::roles::{self, Duty};
@@ -360,6 +360,7 @@ pub fn plan_with(
             answer_tokens: settings
                 .answer_tokens
                 .unwrap_or(if all_local { 192 } else { 2048 }),
+            peer_bytes: None,
         },
         background: brief.background.clone(),
         seed: brief.seed,
@@ -375,6 +376,7 @@ pub fn plan_with(
     if settings.ask_back {
         plan.ask_back = Some(ask_back::rule(&plan, brief));
     }
+    notices.extend(fit(&mut plan));
     check(&plan)?;
     warn(&plan, auto.is_some(), &mut notices);
     Ok(Planned { plan, notices })
@@ -418,6 +420,44 @@ fn fast<'a>(config: &Config, agents: &'a [String]) -> Option<&'a String> {
     agents.iter().find(is_fast)
 }
 
+/// What answers may have if limits are low: tokens of an answer, and bytes of it in the prompts of others.
+const LOWERED: [(u32, u32); 3] = [(1024, 1000), (512, 600), (256, 300)];
+
+/// Shortens answers until the final answer takes at most half of the limits, so that there is room for what it
+/// concludes. Returns a notice if it did.
+fn fit(plan: &mut Plan) -> Option<String> {
+    let usual = plan.limits;
+    let has_room = |plan: &Plan| {
+        let mut half = plan.clone();
+        half.limits.tokens = plan.limits.tokens.map(|most| most / 2);
+        half.limits.micro_usd = plan.limits.micro_usd.map(|most| most / 2);
+        affordable(&half).is_ok()
+    };
+    for (tokens, bytes) in LOWERED {
+        if has_room(plan) {
+            break;
+        }
+        plan.limits.answer_tokens = usual.answer_tokens.min(tokens);
+        plan.limits.peer_bytes = Some(bytes);
+    }
+    let is_lowered = plan.limits != usual;
+    // A limit on calls is not met by shorter answers, and a limit that is too low anyway is told as an error.
+    if !is_lowered || affordable(plan).is_err() {
+        return None;
+    }
+    Some(format!(
+        "the limit is low: answers have at most {} tokens in place of {}, and members read at most {} bytes of each other's answers",
+        plan.limits.answer_tokens,
+        usual.answer_tokens,
+        plan.limits.peer_bytes.unwrap_or_default()
+    ))
+}
+
+/// Checks that the limits of a plan allow its final answer.
+fn affordable(plan: &Plan) -> Result<(), (Cut, Spent)> {
+    Deliberation::affordable(plan, crate::prompt::PREAMBLE.trim())
+}
+
 /// Checks a plan before any request.
 fn check(plan: &Plan) -> Result<(), PlanError> {
     let unpriced = |s: &&Seat| s.price.is_none() && !config::is_program(&s.member.backend);
@@ -429,14 +469,12 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
             provider: seat.member.backend.clone(),
         });
     }
-    crate::deliberation::Deliberation::affordable(plan, crate::prompt::PREAMBLE.trim()).map_err(
-        |(cut, most)| PlanError::TooLow {
-            cut,
-            tokens: most.tokens,
-            calls: most.calls,
-            usd: most.usd(),
-        },
-    )
+    affordable(plan).map_err(|(cut, most)| PlanError::TooLow {
+        cut,
+        tokens: most.tokens,
+        calls: most.calls,
+        usd: most.usd(),
+    })
 }
 
 /// Adds notices for the user.

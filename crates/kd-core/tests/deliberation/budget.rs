@@ -1,12 +1,15 @@
 //! No limit is ever exceeded: not by a token, a call or a millionth of a cent, whatever the prices and the usage.
 
 use crate::room::{Answer, good, plan, run};
+use kd_core::config::Config;
 use kd_core::deliberation::plan::{Limits, Strategy};
 use kd_core::deliberation::protocols::PROTOCOLS;
-use kd_core::deliberation::{Deliberation, Fact, Price};
+use kd_core::deliberation::{Deliberation, Fact, Price, Spent};
+use kd_core::planner::{self, Brief, PlanError, Planned};
 use kd_core::usage::Usage;
 use kd_vote::Outcome;
 use proptest::prelude::*;
+use serde_json::json;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
@@ -25,7 +28,7 @@ proptest! {
         plan.protocol = PROTOCOLS[protocol].name.into();
         plan.iteration.enabled = iterate;
         plan.iteration.strategy = Strategy::Specialize;
-        plan.limits = Limits { calls: Some(calls), tokens: Some(tokens), micro_usd: Some(micro), duration_ms: None, answer_tokens };
+        plan.limits = Limits { calls: Some(calls), tokens: Some(tokens), micro_usd: Some(micro), duration_ms: None, answer_tokens, peer_bytes: None };
         for (seat, (input, output)) in plan.seats.iter_mut().zip(&prices) {
             seat.price = Some(Price::per_million(*input, *output));
         }
@@ -121,6 +124,7 @@ fn a_council_that_could_ask_nobody_is_decided_again_in_the_same_way() {
                 micro_usd: Some(micro),
                 duration_ms: None,
                 answer_tokens: 490,
+                peer_bytes: None,
             };
             plan
         };
@@ -142,4 +146,78 @@ fn a_council_that_could_ask_nobody_is_decided_again_in_the_same_way() {
             assert_eq!(asked(micro), 0, "{}", protocol.name);
         }
     }
+}
+
+/// Plans a council of three members at $3 and $15 per million tokens.
+fn planned(usd: f64) -> Result<Planned, PlanError> {
+    let agent = json!({"backend": "svc", "model": "m"});
+    let config = Config::from_value(&json!({
+        "agents": {"m1": agent, "m2": agent, "m3": agent},
+        "council": {"members": ["m1", "m2", "m3"]},
+        "providers": {"svc": {"base_url": "http://127.0.0.1:9/v1",
+            "prices": {"m": {"input": 3.0, "output": 15.0}}}},
+        "deliberation": {"maxUsd": usd, "preset": "standard"},
+    }));
+    let brief = Brief {
+        question: "Is it safe to store sessions in Redis?",
+        asked: "Is it safe to store sessions in Redis?",
+        ..Brief::default()
+    };
+    planner::plan(&config.expect("settings"), &brief)
+}
+
+#[test]
+fn a_low_limit_shortens_answers_before_it_refuses_them() {
+    let mut before = u32::MAX;
+    for usd in [2.0, 0.2, 0.1, 0.05] {
+        let mut planned = planned(usd).expect("a plan");
+        for seat in &mut planned.plan.seats {
+            // A record has neither.
+            seat.member.served_as = None;
+            seat.member.launch.agent = None;
+        }
+        let limits = planned.plan.limits;
+        assert!(limits.answer_tokens <= before, "{usd}");
+        before = limits.answer_tokens;
+        let is_told = planned
+            .notices
+            .iter()
+            .any(|n| n.starts_with("the limit is low"));
+        assert_eq!(is_told, limits.peer_bytes.is_some(), "{usd}");
+        let mut used = Spent::default();
+        let mut opinions = 0;
+        let held = run(&planned.plan, |asked| {
+            let prompt = &asked.request.prompt;
+            let bytes = prompt.rules.len() + prompt.history.len() + prompt.turn.len();
+            let reply = good(asked, "yes");
+            opinions += u32::from(asked.stage == "opinions");
+            let usage = Usage {
+                input_tokens: bytes as u64 / 4,
+                output_tokens: reply.len() as u64 / 4,
+                ..Usage::default()
+            };
+            let seat = planned
+                .plan
+                .seats
+                .iter()
+                .find(|s| s.name().as_str() == asked.seat);
+            used += Spent::of(
+                usage.input_tokens,
+                usage.output_tokens,
+                seat.and_then(|s| s.price),
+            );
+            Answer::Used(reply, usage)
+        });
+        held.replays();
+        assert!(used.pico_usd <= (usd * 1e12) as u64, "{usd}: {used:?}");
+        assert_eq!(
+            opinions, 3,
+            "{usd}: the third waits until the first has left room"
+        );
+        let verdict = held.verdict();
+        assert_eq!(verdict.outcome, Outcome::Unanimous, "{usd}");
+        assert!(verdict.winner.is_some(), "{usd}");
+    }
+    let error = planned(0.01).expect_err("the final answer alone costs more");
+    assert!(matches!(error, PlanError::TooLow { .. }), "{error}");
 }

@@ -1,8 +1,7 @@
 //! Attack: all other members list falsifiable defects of the answer.
 
-use super::{Asking, Reply, Stage, StageInput, as_it_came, no_end, said};
+use super::{Asking, Reply, Stage, StageInput, as_it_came, no_end, peer, said};
 use crate::clean::clean_line;
-use crate::deliberation::blind;
 use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::LENIENT;
@@ -35,7 +34,7 @@ const DEFECTS_MAX: usize = 3;
 
 fn ask(input: &StageInput<'_>) -> Option<Asking> {
     let answer = input.board.answers.first()?;
-    let text = blind::anonymous(input.plan, &answer.text);
+    let text = peer(input.plan, &answer.text);
     Some(Asking {
         material: format!(
             "{}\n\n{}",

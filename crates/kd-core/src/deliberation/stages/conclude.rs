@@ -37,9 +37,25 @@ const CANDIDATE_BYTES_MAX: usize = 1500;
 /// Maximum number of candidates that the chair reads in full.
 const CANDIDATES_MAX: usize = 6;
 
-/// Maximum bytes of the material that the chair reads besides the question.
-pub(in crate::deliberation) const MATERIAL_BYTES_MAX: usize =
-    (CANDIDATES_MAX + 1) * (CANDIDATE_BYTES_MAX + 200) + 1000;
+/// Maximum number of candidates that the chair reads if a limit is low.
+const CANDIDATES_MAX_IF_LOW: usize = 4;
+
+/// Returns the maximum bytes of one candidate, and the maximum number of candidates, in the chair's prompt.
+fn candidates_max(plan: &Plan) -> (usize, usize) {
+    match plan.limits.peer_bytes {
+        None => (CANDIDATE_BYTES_MAX, CANDIDATES_MAX),
+        Some(bytes) => (
+            CANDIDATE_BYTES_MAX.min(bytes as usize),
+            CANDIDATES_MAX_IF_LOW,
+        ),
+    }
+}
+
+/// Returns the maximum bytes of the material that the chair reads besides the question.
+pub(in crate::deliberation) fn material_bytes_max(plan: &Plan) -> usize {
+    let (bytes, count) = candidates_max(plan);
+    (count + 1) * (bytes + 200) + 1000
+}
 
 /// Returns the possible chairs in order of preference: the chair, then the members with opinions.
 pub(in crate::deliberation) fn chairs(plan: &Plan) -> Vec<usize> {
@@ -56,8 +72,9 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
     let board = input.board;
     let mut order: Vec<usize> = (0..board.candidates.len()).collect();
     let winner = board.counted.as_ref().and_then(|c| c.winner);
+    let (bytes_max, count_max) = candidates_max(input.plan);
     order.sort_by_key(|c| (Some(*c) != winner, *c));
-    order.truncate(CANDIDATES_MAX);
+    order.truncate(count_max);
     let items: Vec<(String, String)> = order
         .iter()
         .enumerate()
@@ -70,7 +87,7 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
             let text = blind::anonymous(input.plan, &candidate.text);
             (
                 format!("Answer {}, {backers} votes", blind::label(place)),
-                blind::clip(&text, CANDIDATE_BYTES_MAX),
+                blind::clip(&text, bytes_max),
             )
         })
         .collect();
@@ -89,7 +106,7 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
         true => String::new(),
         false => format!(
             "\n\nNoted on the way:\n{}",
-            blind::clip(&board.notes.join("\n"), CANDIDATE_BYTES_MAX)
+            blind::clip(&board.notes.join("\n"), bytes_max)
         ),
     };
     let text = |most: u32| json!({"type": "string", "maxLength": most});

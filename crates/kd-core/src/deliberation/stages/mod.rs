@@ -21,7 +21,7 @@ pub(super) mod vote;
 pub(super) use ballot::{foretells, form as ballot_form};
 
 pub(super) use compress::extract;
-pub(super) use conclude::{Conclusion, MATERIAL_BYTES_MAX, chairs, compose};
+pub(super) use conclude::{Conclusion, chairs, compose, material_bytes_max};
 pub(super) use opinions::read_again;
 pub(super) use vote::{calls as calls_of_a_vote, needs_ballots};
 
@@ -279,6 +279,15 @@ fn no_end(_: &mut Board, _: &Run) -> Vec<Fact> {
 /// Returns a reply unchanged for the conversation.
 fn as_it_came(_: &Run, text: &str) -> String {
     text.to_owned()
+}
+
+/// Returns the text of another member as readers see it: without names, and shortened if a limit is low.
+fn peer(plan: &Plan, text: &str) -> String {
+    let text = blind::anonymous(plan, text);
+    match plan.limits.peer_bytes {
+        Some(most) => blind::clip(&text, most as usize),
+        None => text,
+    }
 }
 
 /// Returns the text of a field, shortened to the maximum length.

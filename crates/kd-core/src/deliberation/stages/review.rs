@@ -2,7 +2,7 @@
 //! shuffled for each reviewer.
 
 use super::{
-    Asking, Reply, Stage, StageInput, as_it_came, labels, no_end, said, vote, words_of,
+    Asking, Reply, Stage, StageInput, as_it_came, labels, no_end, peer, said, vote, words_of,
 };
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Review, note, object_with};
@@ -56,7 +56,7 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
     let texts: Vec<String> = items
         .iter()
         .filter_map(|s| input.board.answer_of(*s))
-        .map(|a| blind::anonymous(input.plan, &a.text))
+        .map(|a| peer(input.plan, &a.text))
         .collect();
     let names = labels(items.len());
     let work = work(&input.plan.seats[input.seat].role);

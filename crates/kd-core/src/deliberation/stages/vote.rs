@@ -3,7 +3,7 @@
 
 use super::ballot::{self, foretells, form, lenient_mark, strict_mark};
 use super::opinions::stated_confidence;
-use super::{Asking, Reply, Stage, StageInput, as_it_came, labels, no_end, words_of};
+use super::{Asking, Reply, Stage, StageInput, as_it_came, labels, no_end, peer, words_of};
 use crate::deliberation::answer::{AnswerKind, confidence_in};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Cast, Marked, note, object_in, object_with};
@@ -199,7 +199,7 @@ fn shown(plan: &Plan, board: &Board, candidate: usize) -> String {
             candidate.name
         ));
     }
-    out.push_str(&blind::anonymous(plan, &candidate.text));
+    out.push_str(&peer(plan, &candidate.text));
     let mut ratings: Vec<(u8, &str)> = board
         .reviews
         .iter()
