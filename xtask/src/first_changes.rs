@@ -50,10 +50,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &[],
     doc: "the most first places, minus last places, win",
     source: "an example of CONTRIBUTING.md",
-    misleads: "ignores everything between the ends of a ballot",
+    caveat: "ignores everything between the ends of a ballot",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: count,
     ..Rule::BASE
 };

@@ -187,7 +187,7 @@ proptest! {
     fn the_order_of_ballots_leaves_no_trace(
         ((ballots, rules), shuffled) in polls().prop_flat_map(|(b, r)| ((Just(b.clone()), Just(r)), Just(b).prop_shuffle()))
     ) {
-        for rule in RULES.iter().filter(|r| r.keeps.contains(&Axiom::Anonymous)) {
+        for rule in RULES.iter().filter(|r| r.satisfies.contains(&Axiom::Anonymous)) {
             let (a, b) = (tally(rule, &ballots, &rules), tally(rule, &shuffled, &rules));
             prop_assert_eq!((a.winners, a.winner, a.outcome, a.scores), (b.winners, b.winner, b.outcome, b.scores), "{}", rule.name);
             prop_assert_eq!((a.tie_path, a.rounds), (b.tie_path, b.rounds), "{}", rule.name);
@@ -219,7 +219,7 @@ proptest! {
         let forced = rules.runoff.until_two;
         let moved: Vec<Ballot> = ballots.iter().map(|b| renamed(b, &to)).collect();
         let named = Rules { excluded: rules.excluded.iter().map(|c| to[*c]).collect(), ..rules.clone() };
-        for rule in RULES.iter().filter(|r| !((lots || forced) && r.draws_lots) && r.keeps.contains(&Axiom::Anonymous)) {
+        for rule in RULES.iter().filter(|r| !((lots || forced) && r.draws_lots) && r.satisfies.contains(&Axiom::Anonymous)) {
             let mut expected: Vec<usize> = tally(rule, &ballots, &rules).winners.iter().map(|c| to[*c]).collect();
             expected.sort_unstable();
             prop_assert_eq!(tally(rule, &moved, &named).winners, expected, "{}", rule.name);

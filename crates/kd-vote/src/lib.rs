@@ -53,7 +53,7 @@ pub struct Rule {
     /// The origin of the rule: a publication, or this project.
     pub source: &'static str,
     /// The condition under which its result can mislead.
-    pub misleads: &'static str,
+    pub caveat: &'static str,
     /// The kind of ballot it reads.
     pub reads: Reads,
     /// The parts of a ballot that it reads besides the mark and the weight.
@@ -73,7 +73,7 @@ pub struct Rule {
     /// Whether it can draw lots during the count, if [`Runoff::ties`] says so.
     pub draws_lots: bool,
     /// The axioms it satisfies, whatever the ballots.
-    pub keeps: &'static [Axiom],
+    pub satisfies: &'static [Axiom],
     /// The counting function.
     pub method: Method,
 }
@@ -105,7 +105,7 @@ impl Rule {
         aliases: &[],
         doc: "",
         source: "",
-        misleads: "",
+        caveat: "",
         reads: Reads::Choice,
         details: &[],
         weighted: false,
@@ -115,7 +115,7 @@ impl Rule {
         ignores_scale: true,
         decides_motions: true,
         draws_lots: false,
-        keeps: &[],
+        satisfies: &[],
         method: undecided,
     };
 }

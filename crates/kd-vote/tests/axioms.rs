@@ -124,11 +124,11 @@ fn profiles(count: usize, seed: u64) -> impl Iterator<Item = (Profile, usize)> {
 }
 
 #[test]
-fn what_a_rule_promises_it_keeps() {
+fn each_rule_satisfies_the_axioms_of_its_row() {
     let mut broken = std::collections::BTreeMap::new();
     for (profile, n) in profiles(150, 7) {
         for rule in ranked() {
-            for axiom in rule.keeps {
+            for axiom in rule.satisfies {
                 if breaks(*axiom, rule, &profile, n) {
                     broken
                         .entry((rule.name, format!("{axiom:?}")))
@@ -153,13 +153,13 @@ fn what_a_rule_does_not_promise_breaks_on_a_stored_poll() {
         let profile: Profile = serde_json::from_value(row["ballots"].clone()).unwrap();
         let n = row["candidates"].as_u64().unwrap() as usize;
         assert!(
-            !rule.keeps.contains(&axiom),
+            !rule.satisfies.contains(&axiom),
             "{} promises {axiom:?}",
             rule.name
         );
         assert!(
             breaks(axiom, rule, &profile, n),
-            "{} keeps {axiom:?} on {profile:?}",
+            "{} satisfies {axiom:?} on {profile:?}",
             rule.name
         );
         shown.insert((rule.name, format!("{axiom:?}")));
@@ -202,7 +202,7 @@ const MUST_BREAK: &[(&str, &str)] = &[
 #[ignore = "a search, run when rules are added"]
 fn search() {
     for rule in ranked() {
-        for axiom in AXIOMS.into_iter().filter(|a| !rule.keeps.contains(a)) {
+        for axiom in AXIOMS.into_iter().filter(|a| !rule.satisfies.contains(a)) {
             if let Some((profile, n)) =
                 profiles(6_000, 11).find(|(p, n)| breaks(axiom, rule, p, *n))
             {

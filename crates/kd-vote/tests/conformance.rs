@@ -49,7 +49,7 @@ fn every_name_and_alias_names_one_rule() {
                 "{name} stands twice"
             );
         }
-        for text in [rule.doc, rule.source, rule.misleads] {
+        for text in [rule.doc, rule.source, rule.caveat] {
             assert!(
                 text.len() > 3 && !text.ends_with('.'),
                 "{}: {text}",

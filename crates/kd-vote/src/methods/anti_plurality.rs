@@ -9,10 +9,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["anti_plurality", "veto"],
     doc: "the fewest last places win; unranked candidates share the last place",
     source: "studied by Saari 1989",
-    misleads: "no voter needs to like the winner; bland answers win",
+    caveat: "no voter needs to like the winner; bland answers win",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Monotone],
+    satisfies: &[Axiom::Anonymous, Axiom::Monotone],
     method: count,
     ..Rule::BASE
 };

@@ -7,10 +7,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["approval-capped"],
     doc: "each voter approves at most half of the candidates (rounded up, or the agreed cap); the most approvals win",
     source: "Brams and Fishburn 1978; the cap because uncapped councils of language models ended undecided in 59 %, Kaesberg et al. 2025",
-    misleads: "does not show how much better the winner is; with a cap of one it is plurality",
+    caveat: "does not show how much better the winner is; with a cap of one it is plurality",
     reads: Reads::Approvals,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: count,
     ..Rule::BASE
 };

@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &[],
     doc: "the candidate with the lowest Borda score among those left is dropped, all that tie for it together, until one is left",
     source: "Baldwin 1926, The technique of the Nanson preferential majority system",
-    misleads: "more votes for a winner can make it lose",
+    caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

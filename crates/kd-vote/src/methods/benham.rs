@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &[],
     doc: "while no candidate beats all others that are left, the one with the fewest first places is dropped, all that tie for it together",
     source: "Benham; Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
-    misleads: "more votes for a winner can make it lose",
+    caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

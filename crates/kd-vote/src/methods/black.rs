@@ -9,10 +9,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["blacks", "condorcet-else-borda"],
     doc: "the candidate that beats all others in pairs wins; if there is none, Borda",
     source: "Black 1958, The theory of committees and elections",
-    misleads: "in a cycle it has Borda's weakness for clones",
+    caveat: "in a cycle it has Borda's weakness for clones",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

@@ -8,10 +8,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["borda_for_profile_with_ties", "borda-count"],
     doc: "one point for each candidate ranked below; tied and unranked ones share the average of their places",
     source: "Borda 1781, Mémoire sur les élections au scrutin",
-    misleads: "clones of a candidate lift it; a majority favorite can lose",
+    caveat: "clones of a candidate lift it; a majority favorite can lose",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Monotone, Axiom::Reversal],
+    satisfies: &[Axiom::Anonymous, Axiom::Monotone, Axiom::Reversal],
     method: count,
     ..Rule::BASE
 };

@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["grand-junction"],
     doc: "first places count; while no candidate has more than half of the ballots, the next place is added; then the greatest count wins",
     source: "Bucklin 1909 in Grand Junction, after Condorcet 1793",
-    misleads: "a second place counts as much as a first one",
+    caveat: "a second place counts as much as a first one",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],
+    satisfies: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],
     method: count,
     candidates_max: QUADRATIC,
     ..Rule::BASE

@@ -9,10 +9,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &[],
     doc: "the candidate that beats all others in pairs wins; if there is none, all tie",
     source: "Condorcet 1785, Essai sur l'application de l'analyse",
-    misleads: "three voters in a cycle are enough for no answer at all",
+    caveat: "three voters in a cycle are enough for no answer at all",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,
@@ -29,10 +29,10 @@ pub(super) const WEAK: Rule = Rule {
     aliases: &["weak_condorcet"],
     doc: "a candidate that no other beats in a pair wins; if all are beaten, all tie",
     source: "Condorcet 1785; the name in Fishburn 1977",
-    misleads: "a tie counts as a defense; often none or several win",
+    caveat: "a tie counts as a defense; often none or several win",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

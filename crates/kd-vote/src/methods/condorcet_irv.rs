@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["condorcet_irv", "condorcet-hare"],
     doc: "the candidate that beats all others in pairs wins; if there is none, instant-runoff among all, all that tie for the lowest together",
     source: "Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
-    misleads: "may elect outside the Smith set; more votes for a winner can make it lose",
+    caveat: "may elect outside the Smith set; more votes for a winner can make it lose",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
+    satisfies: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
     method: count,
     candidates_max: CUBIC,
     ..Rule::BASE

@@ -8,10 +8,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["confidence-weighted", "reconcile"],
     doc: "each vote counts by its stated confidence: as stated, by ReConcile's steps, as log-odds, or by a fitted curve",
     source: "Chen et al. 2024, ReConcile",
-    misleads: "the certainty that a model states is not a probability: fit a curve before you trust it",
+    caveat: "the certainty that a model states is not a probability: fit a curve before you trust it",
     reads: Reads::Choice,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: count,
     details: &[Detail::Confidence],
     ..Rule::BASE

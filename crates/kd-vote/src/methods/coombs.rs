@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &[],
     doc: "while no candidate has more than half of the first places, the one with the most last places is dropped; all that tie for it together",
     source: "Coombs 1964, A theory of data",
-    misleads: "last places are guesses if rankings are short; strategic voting is easy",
+    caveat: "last places are guesses if rankings are short; strategic voting is easy",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Majority],
+    satisfies: &[Axiom::Anonymous, Axiom::Majority],
     method: count,
     candidates_max: CUBIC,
     ..Rule::BASE

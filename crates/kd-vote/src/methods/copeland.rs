@@ -9,10 +9,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &[],
     doc: "1 for each pairwise victory, 1/2 for each tie; the greatest sum wins",
     source: "Copeland 1951",
-    misleads: "ties are common; a twin of a loser brings its victims more points",
+    caveat: "ties are common; a twin of a loser brings its victims more points",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,
@@ -30,10 +30,10 @@ pub(super) const LLULL: Rule = Rule {
     aliases: &[],
     doc: "1 for each pairwise victory and for each tie; the greatest sum wins",
     source: "Llull 1299, De arte eleccionis",
-    misleads: "a candidate that ties with all can win alongside one that beats many",
+    caveat: "a candidate that ties with all can win alongside one that beats many",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

@@ -8,10 +8,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["points"],
     doc: "each voter spreads a number of points (10 by default) over the candidates; the greatest sum wins",
     source: "Dodgson 1884; for language model councils Kaesberg et al. 2025",
-    misleads: "giving all points to one candidate is the best strategy, and then it is plurality; models overspend",
+    caveat: "giving all points to one candidate is the best strategy, and then it is plurality; models overspend",
     reads: Reads::Points,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: count,
     ..Rule::BASE
 };

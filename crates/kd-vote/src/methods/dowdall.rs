@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["mean-reciprocal-rank", "harmonic", "nauru"],
     doc: "1 for a first place, 1/2 for a second, 1/3 for a third …; tied ones share the average, unranked ones get 0; exact fractions",
     source: "Nauru since 1971; as mean reciprocal rank for samples of one model: Wang et al. 2025, arXiv 2505.10772",
-    misleads: "close to plurality: first places weigh almost everything",
+    caveat: "close to plurality: first places weigh almost everything",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Monotone],
+    satisfies: &[Axiom::Anonymous, Axiom::Monotone],
     method: count,
     ..Rule::BASE
 };
@@ -23,10 +23,10 @@ pub(super) const DOUBLES: Rule = Rule {
     aliases: &["dowdall-doubles"],
     doc: "like mrr, but in double precision: for each candidate the count at a place times 1/place, added from the first place down, as other programs record it",
     source: "Nauru since 1971, as pref_voting counts it",
-    misleads: "rounding breaks exact ties arbitrarily: use mrr",
+    caveat: "rounding breaks exact ties arbitrarily: use mrr",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: doubles,
     ..Rule::BASE
 };

@@ -11,10 +11,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["kemeny_young", "kemeny-young"],
     doc: "finds the orders of the candidates that contradict the fewest preferences; a candidate that is first in one wins",
     source: "Kemeny 1959, Mathematics without numbers; Young and Levenglick 1978",
-    misleads: "exact up to 12 candidates, undecided beyond: the work doubles with each",
+    caveat: "exact up to 12 candidates, undecided beyond: the work doubles with each",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

@@ -9,10 +9,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["optimal-weights", "logodds"],
     doc: "each vote counts ln(p (K-1) / (1-p)), never below 0, for a voter who is right with probability p among K answers",
     source: "Nitzan and Paroush 1982; Grofman, Owen and Feld 1983; for language models arXiv 2510.01499",
-    misleads: "best only for voters with independent errors: declare their family and its correlation, or similar voters count twice",
+    caveat: "best only for voters with independent errors: declare their family and its correlation, or similar voters count twice",
     reads: Reads::Choice,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: count,
     details: &[Detail::Reliability],
     ..Rule::BASE

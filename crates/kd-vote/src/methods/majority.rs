@@ -8,10 +8,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["absolute-majority"],
     doc: "a candidate with more than half of the votes wins; otherwise nothing is decided",
     source: "May 1952, A set of independent necessary and sufficient conditions for simple majority decision",
-    misleads: "decides nothing whenever three or more answers share the votes",
+    caveat: "decides nothing whenever three or more answers share the votes",
     reads: Reads::Choice,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Monotone, Axiom::Majority],
+    satisfies: &[Axiom::Anonymous, Axiom::Monotone, Axiom::Majority],
     method: count,
     ..Rule::BASE
 };

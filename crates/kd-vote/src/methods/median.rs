@@ -9,10 +9,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["majority-judgment", "majority-judgement"],
     doc: "the best (lower) median grade wins; on a tie median grades are removed one by one until they differ; a blank is 0",
     source: "Balinski and Laraki 2007, A theory of measuring, electing and ranking",
-    misleads: "two extremes can tie or beat a candidate that all voters prefer to the other",
+    caveat: "two extremes can tie or beat a candidate that all voters prefer to the other",
     reads: Reads::Scores,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: count,
     ..Rule::BASE
 };

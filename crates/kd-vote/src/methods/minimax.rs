@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["minimax(winning-votes)", "minimax-winning-votes", "simpson"],
     doc: "the candidate with the smallest greatest defeat wins; a defeat is as great as the votes against",
     source: "Simpson 1969; Kramer 1977",
-    misleads: "can elect a candidate outside the Smith set",
+    caveat: "can elect a candidate outside the Smith set",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,
@@ -29,10 +29,10 @@ pub(super) const MARGINS: Rule = Rule {
     aliases: &["minimax(margins)", "simpson-kramer"],
     doc: "the candidate with the smallest greatest defeat wins; a defeat is as great as its margin",
     source: "Simpson 1969; Kramer 1977",
-    misleads: "can elect the candidate that loses to all others",
+    caveat: "can elect the candidate that loses to all others",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

@@ -9,10 +9,10 @@ pub(super) const STRICT: Rule = Rule {
     aliases: &["strict_nanson"],
     doc: "all candidates with a Borda score below the average of those left are dropped, until none is",
     source: "Nanson 1882, Methods of election",
-    misleads: "more votes for a winner can make it lose",
+    caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,
@@ -29,10 +29,10 @@ pub(super) const WEAK: Rule = Rule {
     aliases: &["weak_nanson"],
     doc: "all candidates with a Borda score not above the average of those left are dropped, until at most one is left",
     source: "a reading of Nanson 1882; Niou 1987",
-    misleads: "more votes for a winner can make it lose; ties are broken harshly",
+    caveat: "more votes for a winner can make it lose; ties are broken harshly",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
+    satisfies: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
     method: weak,
     candidates_max: QUADRATIC,
     ..Rule::BASE

@@ -8,10 +8,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["simple", "first-past-the-post"],
     doc: "each voter names one candidate; the candidate with the most votes wins",
     source: "as old as voting; for samples of one model: self-consistency, Wang et al. 2022",
-    misleads: "similar answers split their votes, and weaker members outvote the best one",
+    caveat: "similar answers split their votes, and weaker members outvote the best one",
     reads: Reads::Choice,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],
+    satisfies: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],
     method: count,
     certain_stop: true,
     ..Rule::BASE

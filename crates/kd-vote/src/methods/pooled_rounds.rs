@@ -7,10 +7,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["pooled"],
     doc: "the choices of all rounds count together; earlier rounds may count less by an agreed factor",
     source: "measured in this project's notes on recorded debates: pooled 37.1 %, last round 36.5 %",
-    misleads: "counts a member that never moved as often as it spoke",
+    caveat: "counts a member that never moved as often as it spoke",
     reads: Reads::Rounds,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: count,
     ..Rule::BASE
 };

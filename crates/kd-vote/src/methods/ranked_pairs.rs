@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["ranked-pairs-winning-votes", "tideman"],
     doc: "victories are locked in from the strongest down unless they close a cycle; a candidate below no other wins, over every order of equally strong ones; a victory is as strong as the votes for it",
     source: "Tideman 1987, Independence of clones as a criterion for voting rules",
-    misleads: "with few voters many victories are equally strong and several candidates win",
+    caveat: "with few voters many victories are equally strong and several candidates win",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,
@@ -31,10 +31,10 @@ pub(super) const MARGINS: Rule = Rule {
     aliases: &["ranked_pairs(all tie orders)", "ranked-pairs(margins)"],
     doc: "ranked pairs, with the margin as the strength of a victory",
     source: "Tideman 1987",
-    misleads: "with few voters many victories are equally strong and several candidates win",
+    caveat: "with few voters many victories are equally strong and several candidates win",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,
@@ -52,10 +52,10 @@ pub(super) const FIRST_VOTER: Rule = Rule {
     aliases: &["ranked_pairs_zt"],
     doc: "ranked pairs on margins, with equally strong victories in the order of the first ballot",
     source: "Zavist and Tideman 1989, Complete independence of clones in the ranked pairs rule",
-    misleads: "the first ballot weighs more than the others",
+    caveat: "the first ballot weighs more than the others",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Majority, Axiom::Condorcet, Axiom::Smith],
+    satisfies: &[Axiom::Majority, Axiom::Condorcet, Axiom::Smith],
     method: first_voter,
     candidates_max: QUARTIC,
     ..Rule::BASE

@@ -12,10 +12,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &[],
     doc: "the candidate with the greatest defeat by margin among those left is dropped, all that tie for it together, until all that are left tie",
     source: "Raynaud; Arrow and Raynaud 1986, Social choice and multicriterion decision-making",
-    misleads: "more votes for a winner can make it lose",
+    caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
+    satisfies: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
     method: count,
     candidates_max: CUBIC,
     ..Rule::BASE

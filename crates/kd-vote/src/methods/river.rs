@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &[],
     doc: "victories are locked in from the strongest margin down unless they close a cycle or their loser has lost already; a candidate below no other wins, over every order of equally strong ones",
     source: "Heitzig 2004; Döring, Brill and Heitzig 2025",
-    misleads: "with few voters many victories are equally strong and several candidates win",
+    caveat: "with few voters many victories are equally strong and several candidates win",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

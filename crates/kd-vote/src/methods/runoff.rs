@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["plurality_with_runoff_put", "two-round"],
     doc: "the two with the most first places meet; if a tie leaves open which two, every pair meets and all that win tie",
     source: "France since 1852",
-    misleads: "a third candidate that would beat both may not reach the runoff",
+    caveat: "a third candidate that would beat both may not reach the runoff",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Majority],
+    satisfies: &[Axiom::Anonymous, Axiom::Majority],
     method: count,
     ..Rule::BASE
 };

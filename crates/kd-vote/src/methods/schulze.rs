@@ -9,10 +9,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["schulze-winning-votes", "beatpath"],
     doc: "the candidate that has, against each other one, a chain of victories at least as strong as any chain back wins; a victory is as strong as the votes for it",
     source: "Schulze 2011, A new monotonic, clone-independent, reversal symmetric and Condorcet-consistent method",
-    misleads: "hard to explain to the losers; ties when several chains are equally strong",
+    caveat: "hard to explain to the losers; ties when several chains are equally strong",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,
@@ -30,10 +30,10 @@ pub(super) const MARGINS: Rule = Rule {
     aliases: &["schulze(beat_path,margins)", "schulze(margins)"],
     doc: "Schulze, with the margin as the strength of a victory",
     source: "Schulze 2011",
-    misleads: "short rankings weaken a victory as much as opposition does",
+    caveat: "short rankings weaken a victory as much as opposition does",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

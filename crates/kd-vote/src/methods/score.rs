@@ -8,10 +8,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["range", "utilitarian", "rating"],
     doc: "each voter gives points to each candidate; the greatest sum wins; a blank is 0",
     source: "Smith 2000, Range voting",
-    misleads: "voters that use the whole scale outweigh careful ones; judges have different scales",
+    caveat: "voters that use the whole scale outweigh careful ones; judges have different scales",
     reads: Reads::Scores,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: count,
     ..Rule::BASE
 };

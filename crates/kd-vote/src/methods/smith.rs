@@ -9,10 +9,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["smith_set(getcha)", "top-cycle"],
     doc: "the smallest set whose members all beat every candidate outside; all of it ties",
     source: "Good 1971; Smith 1973",
-    misleads: "in a large cycle all candidates win",
+    caveat: "in a large cycle all candidates win",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,
@@ -29,10 +29,10 @@ pub(super) const SCHWARTZ: Rule = Rule {
     aliases: &["schwartz_set(gocha)"],
     doc: "the union of the smallest sets that no candidate outside beats; all of it ties",
     source: "Schwartz 1972",
-    misleads: "in a large cycle all candidates win",
+    caveat: "in a large cycle all candidates win",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["smith//irv"],
     doc: "all candidates outside the Smith set are dropped, then instant-runoff among the rest, all that tie for the lowest together",
     source: "Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
-    misleads: "more votes for a winner can make it lose",
+    caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

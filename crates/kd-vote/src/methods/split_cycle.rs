@@ -10,10 +10,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["split_cycle"],
     doc: "in each cycle of victories the one with the weakest margin is removed; a candidate that is then unbeaten wins",
     source: "Holliday and Pacuit 2023, Split Cycle",
-    misleads: "has several winners more often than similar rules",
+    caveat: "has several winners more often than similar rules",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

@@ -11,10 +11,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["stable_voting"],
     doc: "of the split-cycle winners, the one with the greatest margin over a candidate without which it would also win",
     source: "Holliday and Pacuit 2023, Stable Voting",
-    misleads: "checks every subset: exact up to 14 candidates, split cycle beyond",
+    caveat: "checks every subset: exact up to 14 candidates, split cycle beyond",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

@@ -9,10 +9,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["score-then-automatic-runoff"],
     doc: "the two candidates with the greatest sums meet; the one that more voters score higher wins",
     source: "Equal Vote Coalition 2014; Frohnmayer",
-    misleads: "a clone of the leader takes the second place of the runoff",
+    caveat: "a clone of the leader takes the second place of the runoff",
     reads: Reads::Scores,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: count,
     ..Rule::BASE
 };

@@ -8,10 +8,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["supermajority", "two-thirds", "qualified-majority"],
     doc: "a candidate with more than two thirds of the votes, or the agreed share, wins; otherwise nothing is decided",
     source: "Black 1948; as a consensus level of language model debates: MALLM 2025",
-    misleads: "the higher the threshold, the longer members talk until they conform",
+    caveat: "the higher the threshold, the longer members talk until they conform",
     reads: Reads::Choice,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Monotone],
+    satisfies: &[Axiom::Anonymous, Axiom::Monotone],
     method: count,
     ..Rule::BASE
 };

@@ -9,10 +9,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["surprisingly-popular"],
     doc: "the candidate whose share of the votes most exceeds its predicted share wins",
     source: "Prelec, Seung and McCoy 2017, A solution to the single-question crowd wisdom problem",
-    misleads: "one vote for an answer that no voter predicted beats everything; voters must be able to guess each other",
+    caveat: "one vote for an answer that no voter predicted beats everything; voters must be able to guess each other",
     reads: Reads::Choice,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: count,
     details: &[Detail::Predictions],
     ..Rule::BASE

@@ -11,10 +11,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["tideman_alternative_smith"],
     doc: "all candidates outside the Smith set are dropped, then the one with the fewest first places in it, and so on, until all that are left tie",
     source: "Tideman 2006, Collective decisions and voting",
-    misleads: "more votes for a winner can make it lose",
+    caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,
     weighted: false,
-    keeps: &[
+    satisfies: &[
         Axiom::Anonymous,
         Axiom::Majority,
         Axiom::Condorcet,

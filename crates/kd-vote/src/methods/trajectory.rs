@@ -7,10 +7,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["free-mad"],
     doc: "+20 for a first answer; in round k a kept answer gets 20/(k+1), an adopted one 30/(k+1), an abandoned one loses 25/(k+1)",
     source: "FREE-MAD 2025, arXiv 2509.11035",
-    misleads: "its weights were tuned on one paper's debates; on recorded ones it gained .3 points",
+    caveat: "its weights were tuned on one paper's debates; on recorded ones it gained .3 points",
     reads: Reads::Rounds,
     weighted: false,
-    keeps: &[Axiom::Anonymous],
+    satisfies: &[Axiom::Anonymous],
     method: count,
     ..Rule::BASE
 };

@@ -8,10 +8,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["consensus", "unanimous"],
     doc: "a candidate that all voters name wins; otherwise nothing is decided",
     source: "Wicksell 1896; as a consensus level of language model debates: MALLM 2025",
-    misleads: "members that make the same error are unanimous too; one stubborn voter blocks everything",
+    caveat: "members that make the same error are unanimous too; one stubborn voter blocks everything",
     reads: Reads::Choice,
     weighted: false,
-    keeps: &[Axiom::Anonymous, Axiom::Monotone],
+    satisfies: &[Axiom::Anonymous, Axiom::Monotone],
     method: count,
     ..Rule::BASE
 };

@@ -8,10 +8,10 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["weighted-majority", "weighted-plurality"],
     doc: "plurality, with each vote multiplied by the weight of its voter",
     source: "Shapley and Grofman 1984, Optimizing group judgmental accuracy",
-    misleads: "weights are only an opinion unless they were measured; one heavy voter can decide alone",
+    caveat: "weights are only an opinion unless they were measured; one heavy voter can decide alone",
     reads: Reads::Choice,
     weighted: true,
-    keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],
+    satisfies: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],
     method: count,
     ..Rule::BASE
 };

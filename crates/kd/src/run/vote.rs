@@ -315,9 +315,9 @@ fn rules(args: &RulesArgs, here: &Here) -> Result<Exit, Error> {
             .map(|r| {
                 json!({
                     "name": r.name, "aliases": r.aliases, "doc": r.doc, "source": r.source,
-                    "misleads": r.misleads, "reads": r.reads.words(),
+                    "caveat": r.caveat, "reads": r.reads.words(),
                     "candidates_max": r.candidates_max,
-                    "keeps": r.keeps.iter().map(|a| format!("{a:?}").to_lowercase()).collect::<Vec<_>>(),
+                    "satisfies": r.satisfies.iter().map(|a| format!("{a:?}").to_lowercase()).collect::<Vec<_>>(),
                 })
             })
             .collect();
@@ -329,11 +329,7 @@ fn rules(args: &RulesArgs, here: &Here) -> Result<Exit, Error> {
             writeln!(out, "  {}", rule.doc)?;
             writeln!(out, "  reads: {}", rule.reads.words())?;
             writeln!(out, "  candidates: up to {}", rule.candidates_max)?;
-            writeln!(
-                out,
-                "  {}",
-                styles.dim(&format!("misleads: {}", rule.misleads))
-            )?;
+            writeln!(out, "  {}", styles.dim(&format!("caveat: {}", rule.caveat)))?;
             writeln!(out, "  {}", styles.dim(&format!("source: {}", rule.source)))?;
             if !rule.aliases.is_empty() {
                 writeln!(
