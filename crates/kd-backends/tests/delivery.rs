@@ -111,11 +111,7 @@ impl House {
         let file: Vec<u8> = (0..300_000_u32).map(|n| (n * 7 % 251) as u8).collect();
         let mut model = *DEFAULT;
         model.bytes = file.len() as u64;
-        let hash: String = Sha256::digest(&file)
-            .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect();
-        model.sha256 = hash.leak();
+        model.sha256 = kd_core::hex::hex(&Sha256::digest(&file)).leak();
         Self {
             home: tempfile::tempdir().unwrap(),
             file,

@@ -25,6 +25,7 @@ pub mod fork;
 pub mod formats;
 pub mod fuzzy;
 pub mod hearing;
+pub mod hex;
 pub mod ids;
 pub mod last_round;
 pub mod ledger;

@@ -11,6 +11,7 @@ pub mod contribution;
 pub mod correlation;
 pub mod deciders;
 pub mod enough;
+mod hex;
 pub mod intervals;
 pub mod jury;
 pub mod live;

@@ -1,6 +1,7 @@
 //! The inputs of a draw, as recorded with a cycle: the seed, the agents that could take part, the limits.
 
 use kd_core::config::forum::Settings;
+use kd_core::hex::{hex, unhex};
 use serde::{Deserialize, Serialize};
 
 /// Factor that rounds numbers in a record to nine decimals, because its seal covers no more.
@@ -194,21 +195,4 @@ pub(super) fn rounded(number: f64) -> f64 {
 
 fn rounded_both((low, high): (f64, f64)) -> (f64, f64) {
     (rounded(low), rounded(high))
-}
-
-/// Encodes bytes as lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Decodes 64 hexadecimal digits to 32 bytes.
-pub fn unhex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
-        return None;
-    }
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    Some(bytes)
 }

@@ -9,9 +9,10 @@
 //! All hashes are SHA-256 over length-prefixed fields (8 bytes, big endian); the first field names the purpose.
 //! `tests/forum/audit.py` computes them independently.
 
-use super::cards::{Cards, Seed, hex, unhex};
+use super::cards::{Cards, Seed};
 use super::cycle::Plan;
 use super::words::Run;
+use kd_core::hex::{hex, unhex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

@@ -111,7 +111,7 @@ impl Tokens {
 pub fn generate() -> std::io::Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|e| std::io::Error::other(e.to_string()))?;
-    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+    Ok(kd_core::hex::hex(&bytes))
 }
 
 /// An admitted caller: its token, and its name if it has one.

@@ -1,5 +1,6 @@
 //! Fingerprints of the settings and files about which the user decides.
 
+use kd_core::hex::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -11,6 +12,6 @@ impl Fingerprint {
     /// Returns the fingerprint of a JSON value, independent of the order of its keys.
     pub fn of(value: &serde_json::Value) -> Self {
         let hash = Sha256::digest(crate::json::to_text(value).as_bytes());
-        Self(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(hex(&hash))
     }
 }

@@ -9,6 +9,7 @@ use crate::bounds;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::git::{self, Checkout};
+use kd_core::hex::hex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -135,7 +136,7 @@ fn collect(
         Kind::File => {
             let bytes = folder.read(name, bounds::PROGRAM)?.unwrap_or_default();
             let hash = Sha256::digest(&bytes);
-            json!(hash.iter().map(|b| format!("{b:02x}")).collect::<String>())
+            json!(hex(&hash))
         }
         Kind::Folder => {
             let Some(inner) = folder.folder(name)? else {

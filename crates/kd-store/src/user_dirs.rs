@@ -3,6 +3,7 @@
 //! Input: the environment, and the password file. Output: paths, and folders that only the user can read and write.
 
 use crate::error::Error;
+use kd_core::hex::hex;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -140,7 +141,7 @@ pub fn project_key(root: &Path) -> String {
     let name = crate::name::normalise(&name, "project").unwrap_or_else(|_| "project".into());
     let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
     // 128 bits: nobody can construct a folder whose state collides with another's.
-    let hash: String = hash[..16].iter().map(|b| format!("{b:02x}")).collect();
+    let hash = hex(&hash[..16]);
     let short: String = name.chars().take(40).collect();
     format!("{short}-{hash}")
 }

@@ -9,6 +9,7 @@ use crate::request::{Ask, Terms};
 use crate::{Deliberate, Think};
 use jiff::Timestamp;
 use kd_core::config::Config;
+use kd_core::hex::hex;
 use kd_core::planner;
 use kd_core::seating::{SeatRequest, services};
 use kd_sql::batch::Asked;
@@ -276,10 +277,6 @@ pub(super) fn digest(parts: &[&str]) -> String {
 fn part(hash: &mut Sha256, bytes: &[u8]) {
     hash.update((bytes.len() as u64).to_le_bytes());
     hash.update(bytes);
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::error::UserError;
 use kd_core::clean::clean_line;
 use kd_core::deliberation::unmarked;
 use kd_core::event::Event;
+use kd_core::hex::hex;
 use kd_core::{ThreadId, Timestamp};
 use kd_engine::{Answers, Concluded};
 use kd_eval::marks::{By, Mark};
@@ -34,11 +35,7 @@ fn digest(mark: &Mark) -> String {
     };
     // Marks hold no map and no value that JSON has no form for.
     let text = serde_json::to_vec(&told).unwrap_or_default();
-    let digest = Sha256::digest(text);
-    let digits = digest[..DIGEST_BYTES]
-        .iter()
-        .map(|byte| format!("{byte:02x}"));
-    digits.collect()
+    hex(&Sha256::digest(text)[..DIGEST_BYTES])
 }
 
 /// Notes a verdict that fell, unless answers are from a record: anybody can have written them. Returns a notice if that

@@ -438,8 +438,7 @@ fn digest(service: &Service, model: &str, body: &[u8]) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    let hash = hash.finalize();
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    kd_core::hex::hex(&hash.finalize())
 }
 
 fn now() -> Timestamp {

@@ -42,8 +42,5 @@ pub async fn fetch(url: &str) -> Result<Vec<u8>, String> {
 /// Returns the SHA-256 of a list, in hexadecimal.
 pub fn fingerprint(bytes: &[u8]) -> String {
     use sha2::{Digest, Sha256};
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    kd_core::hex::hex(&Sha256::digest(bytes))
 }

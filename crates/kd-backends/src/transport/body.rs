@@ -174,9 +174,8 @@ pub(crate) fn cache_key(prompt: &Prompt) -> Option<String> {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    let hash = hash.finalize();
-    let hex: String = hash.iter().take(16).map(|b| format!("{b:02x}")).collect();
-    Some(format!("kd-{hex}"))
+    let digits = kd_core::hex::hex(&hash.finalize()[..16]);
+    Some(format!("kd-{digits}"))
 }
 
 /// The pieces of a long history, and the mark of their placeholders: random, so that no text has it.

@@ -3,6 +3,7 @@
 
 use super::plan::Plan;
 use crate::clean::clean_text;
+use crate::hex::hex;
 use crate::models::{self, FAMILIES};
 use kd_vote::lot;
 
@@ -40,7 +41,7 @@ pub(super) fn place_of(said: &str, count: usize) -> Option<usize> {
 pub(crate) fn nonce(seed: u64, place: &str, texts: &[&str]) -> String {
     for attempt in 0u32.. {
         let drawn = lot(seed, place, &format!("nonce {attempt}"));
-        let nonce: String = drawn[..6].iter().map(|b| format!("{b:02x}")).collect();
+        let nonce = hex(&drawn[..6]);
         if texts.iter().all(|text| !text.contains(&nonce)) {
             return nonce;
         }

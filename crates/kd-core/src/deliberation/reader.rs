@@ -3,6 +3,7 @@
 
 use super::answer::AnswerKind;
 use super::plan::Plan;
+use crate::hex::hex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -108,11 +109,7 @@ fn digest(sought: &str, asked: &str, text: &str) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    let all = hash.finalize();
-    all.iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&hash.finalize()[..8])
 }
 
 /// A running plan: the plan and the reader of its replies.

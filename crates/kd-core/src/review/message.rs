@@ -2,6 +2,7 @@
 
 use super::{Cluster, Report, Reported};
 use crate::draft;
+use crate::hex::hex;
 use crate::last_round::RoundKind;
 use crate::markdown::escape_line;
 use crate::message::{Address, Draft, Provenance, Status};
@@ -100,9 +101,9 @@ fn hashed(parts: &[&str], bytes: usize) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
-    let digest = hash.finalize();
-    let digits = digest.iter().take(bytes).map(|b| format!("{b:02x}"));
-    digits.collect()
+    let mut digits = hex(&hash.finalize());
+    digits.truncate(2 * bytes);
+    digits
 }
 
 /// Makes the ids of findings unique.

@@ -1,6 +1,6 @@
 //! The keys that sign seals: Ed25519 (RFC 8032).
 
-use super::{hex, unhex};
+use crate::hex::{hex, unhex};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use std::fmt;
 

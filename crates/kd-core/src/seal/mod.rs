@@ -11,6 +11,7 @@ mod key;
 pub use key::{KeyError, PublicKey, SecretKey};
 
 use crate::formats::{self, Newer};
+use crate::hex::{hex, unhex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -184,28 +185,6 @@ pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, SealError> {
 
 fn sha256<T: Serialize>(value: &T) -> Result<String, SealError> {
     Ok(hex(&Sha256::digest(canonical(value)?)))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Parses lowercase hexadecimal digits of exactly `N` bytes.
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let text = text.as_bytes();
-    let mut bytes = [0; N];
-    if text.len() != 2 * N {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(bytes)
 }
 
 /// Returns whether a text has the form of a head: a SHA-256 hash in lowercase hexadecimal digits.

@@ -2,6 +2,7 @@
 
 use super::LOCAL;
 use crate::config::{AgentConfig, Config};
+use crate::hex::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
@@ -122,9 +123,7 @@ pub(super) fn served_as(
 }
 
 fn fingerprint(text: &str) -> String {
-    let digest = Sha256::digest(text);
-    let digits = digest[..4].iter().map(|byte| format!("{byte:02x}"));
-    digits.collect()
+    hex(&Sha256::digest(text)[..4])
 }
 
 /// Returns an address so that equal ones compare equal: scheme and host in lower case, without slashes at the end. Its

@@ -68,9 +68,7 @@ const CARRIERS: [Carrier; 26] = [
         let text = base64::engine::general_purpose::STANDARD.encode(order);
         format!("let blob = \"{text}\"; // decode me")
     }),
-    ("hex", |order| {
-        order.bytes().map(|b| format!("{b:02x}")).collect()
-    }),
+    ("hex", |order| kd_core::hex::hex(order.as_bytes())),
     ("percent", |order| {
         order.bytes().map(|b| format!("%{b:02X}")).collect()
     }),

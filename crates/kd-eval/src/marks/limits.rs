@@ -1,6 +1,7 @@
 //! What a mark may hold, wherever it comes from: one table for marks that are kept, exported and imported.
 
 use super::mark::{By, Mark};
+use crate::hex::hex;
 use crate::names::is_legible;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -114,8 +115,7 @@ pub fn shortened(answer: &str) -> Option<String> {
     if answer.len() <= ANSWER_BYTES_MAX {
         return None;
     }
-    let digest = Sha256::digest(answer);
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = hex(&Sha256::digest(answer));
     let beginning: String = answer.chars().take(BEGINNING_CHARS).collect();
     let bytes = answer.len();
     Some(format!("{beginning}… ({bytes} bytes, sha256 {digest})"))

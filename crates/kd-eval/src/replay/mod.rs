@@ -85,8 +85,5 @@ impl Question {
 /// Returns the SHA-256 of bytes, such as those of a replayed file, in hexadecimal digits.
 pub fn fingerprint(bytes: &[u8]) -> String {
     use sha2::{Digest, Sha256};
-    Sha256::digest(bytes)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect()
+    crate::hex::hex(&Sha256::digest(bytes))
 }

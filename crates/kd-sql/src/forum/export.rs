@@ -11,7 +11,7 @@ use super::{ForumStore, search};
 use jiff::Timestamp;
 use kd_core::clean::clean_line;
 use kd_core::formats::{FORUM_EXPORT, Newer};
-use kd_forum::cards::hex;
+use kd_core::hex::hex;
 use kd_forum::chain::{Fields, Link};
 use kd_forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
 use kd_forum::governance::{Change, Motion};

@@ -6,7 +6,7 @@
 use super::Place;
 use super::error::ForumError;
 use kd_core::formats::{self, FORUM_SECRETS};
-use kd_forum::cards::{hex, unhex};
+use kd_core::hex::{hex, unhex};
 use kd_forum::chain::{self, Fields, Hash};
 use kd_store::error::Error;
 use kd_store::private;

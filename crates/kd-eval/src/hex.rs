@@ -1,0 +1,6 @@
+//! Lowercase hexadecimal digits.
+
+/// Encodes bytes as lowercase hexadecimal digits, two for each byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
