@@ -7,6 +7,7 @@ mod beta;
 mod game;
 pub mod judge;
 pub mod protocols;
+mod read;
 mod spec;
 
 pub use spec::{Script, Spec};
