@@ -99,6 +99,9 @@ pub type Joining = Pin<Box<dyn Future<Output = Result<Session, String>> + Send>>
 /// do.
 pub trait ChatHost: Send + Sync + 'static {
     /// Returns the part of a thread (by ID or unique prefix), or of a new one, that can be shown at once.
+    ///
+    /// # Errors
+    /// If there is no such thread, or it cannot be read or created.
     fn open(&self, id: Option<&str>) -> Result<ChatOpening, String>;
 
     /// Opens the session of a thread.
@@ -106,6 +109,9 @@ pub trait ChatHost: Send + Sync + 'static {
 
     /// Prepares an aside that answers a question, or the user's last one, in another way, or that finishes a
     /// deliberation; `muted` members are not asked.
+    ///
+    /// # Errors
+    /// If the way cannot answer it: the reason, for the user.
     fn aside(
         &self,
         id: &str,
@@ -115,21 +121,39 @@ pub trait ChatHost: Send + Sync + 'static {
     ) -> Result<Aside, String>;
 
     /// Returns up to `most` messages of a thread before a number, in order.
+    ///
+    /// # Errors
+    /// If the thread cannot be read.
     fn older(&self, id: &str, before: u32, most: usize) -> Result<Older, String>;
 
     /// Returns the messages of a thread after a number.
+    ///
+    /// # Errors
+    /// If the thread cannot be read.
     fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, String>;
 
     /// Changes who takes part in a thread. Returns a line about it; the thread has to be opened again.
+    ///
+    /// # Errors
+    /// If a member does not exist or may not be asked, or nobody would be left.
     fn reseat(&self, id: &str, change: &Seating) -> Result<String, String>;
 
     /// Forks a thread, makes the fork the current one and returns its ID.
+    ///
+    /// # Errors
+    /// If the thread cannot be cut there, or the fork cannot be written.
     fn fork(&self, id: &str, fork: Fork) -> Result<String, String>;
 
     /// Marks the newest verdict of a thread, whose session has this report. Returns a line that says how it is marked.
+    ///
+    /// # Errors
+    /// If there is no verdict to mark, or the file of marks cannot be written.
     fn mark(&self, id: &str, word: &str, live: &Report) -> Result<String, String>;
 
     /// Returns the threads to choose from, newest first.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
     fn threads(&self) -> Result<Vec<ThreadRow>, String>;
 
     /// Returns paths of files with this prefix; folders end in a slash.
@@ -145,9 +169,15 @@ pub trait ChatHost: Send + Sync + 'static {
     fn remember(&self, text: &str);
 
     /// Exports a thread to this file, or to a default one. Returns the path.
+    ///
+    /// # Errors
+    /// If the file exists or cannot be written.
     fn export(&self, id: &str, file: Option<&str>) -> Result<String, String>;
 
     /// Saves a text that no clipboard accepted. Returns the path.
+    ///
+    /// # Errors
+    /// If no file can be written.
     fn spill(&self, text: &str) -> Result<String, String>;
 
     /// Returns an environment variable.

@@ -177,12 +177,21 @@ pub trait Host: Send + Sync + 'static {
     }
 
     /// Opens a session for a question.
+    ///
+    /// # Errors
+    /// If no session can be opened: the reason, for the caller.
     fn ask(&self, query: &Query) -> Result<Started, Refusal>;
 
     /// Opens a session for a request of a program that offers tools, or for a side request of a program.
+    ///
+    /// # Errors
+    /// If no member can act, or no session can be opened.
     fn act(&self, errand: &Errand) -> Result<Started, Refusal>;
 
     /// Creates a thread without a message, for a session of a client; returns its id.
+    ///
+    /// # Errors
+    /// If no thread can be created.
     fn begin(&self) -> Result<String, Refusal> {
         Err(Refusal("there are no sessions here".into()))
     }
@@ -196,11 +205,17 @@ pub trait Host: Send + Sync + 'static {
     }
 
     /// Allows these settings, as the user decided. They take effect when the folder is opened again.
+    ///
+    /// # Errors
+    /// If the decision cannot be saved.
     fn allow(&self) -> Result<(), Refusal> {
         Ok(())
     }
 
     /// Returns the newest batches of the project, newest first.
+    ///
+    /// # Errors
+    /// If the database of batches cannot be read.
     fn batches(&self) -> Result<Vec<Overview>, Refusal> {
         Ok(Vec::new())
     }
@@ -211,34 +226,58 @@ pub trait Host: Send + Sync + 'static {
     }
 
     /// Returns the threads of the current branch, newest first.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
     fn threads(&self) -> Result<Vec<Listed>, Refusal>;
 
     /// Forks a thread; returns the ID of the fork.
+    ///
+    /// # Errors
+    /// If the thread cannot be cut there, or the fork cannot be written.
     fn fork(&self, _id: &str, _cut: &Cut) -> Result<String, Refusal> {
         Err(Refusal("threads cannot be forked here".into()))
     }
 
     /// Marks the newest verdict of a thread as the user says; returns a line about it.
+    ///
+    /// # Errors
+    /// If there is no verdict to mark, or the file of marks cannot be written.
     fn mark(&self, _id: &str, _word: &str) -> Result<String, Refusal> {
         Err(Refusal("verdicts cannot be marked here".into()))
     }
 
     /// Opens a session that finishes a thread's deliberation; its members are asked at once.
+    ///
+    /// # Errors
+    /// If the thread has no deliberation to finish, or no session can be opened.
     fn resume(&self, _id: &str) -> Result<Started, Refusal> {
         Err(Refusal("deliberations cannot be resumed here".into()))
     }
 
     /// Returns the messages of a thread, in order.
+    ///
+    /// # Errors
+    /// If the thread does not exist or cannot be read.
     fn read(&self, id: &str) -> Result<Vec<Message>, Refusal>;
 
     /// Returns a thread for rendering as a page.
+    ///
+    /// # Errors
+    /// If the thread does not exist or cannot be read.
     fn page(&self, id: &str) -> Result<kd_page::Thread, Refusal>;
 
     /// Reports what happens in a thread until the returned value is dropped. Asks no member and writes nothing.
+    ///
+    /// # Errors
+    /// If the thread does not exist or cannot be watched.
     fn follow(&self, id: &str, tell: Sender<Followed>) -> Result<Box<dyn Following>, Refusal>;
 
     /// Returns the records of a thread's log from a place on, each with the place where it ends: in the order in which
     /// all processes wrote them, the same for every reader. `None` if the log is shorter than that.
+    ///
+    /// # Errors
+    /// If the thread does not exist, or its log cannot be read.
     fn events(&self, _id: &str, _at: u64) -> Result<Option<Vec<(u64, Record)>>, Refusal> {
         Err(Refusal("there are no events here".into()))
     }
@@ -250,6 +289,9 @@ pub trait Host: Send + Sync + 'static {
     }
 
     /// Runs a tool of the forum under a verified name; returns the answer in the tool's format.
+    ///
+    /// # Errors
+    /// If the forum cannot be opened or used. A refused call is no error, but an answer.
     fn forum(
         &self,
         author: &str,
@@ -276,5 +318,8 @@ pub trait Host: Send + Sync + 'static {
     }
 
     /// Returns a value that changes when the forum has news for an author.
+    ///
+    /// # Errors
+    /// If the forum cannot be read.
     fn forum_mark(&self, author: &str) -> Result<(i64, i64), Refusal>;
 }

@@ -69,6 +69,9 @@ const ROOM: f64 = 2.0;
 
 impl Shared {
     /// Returns whether the two ways may be asked, whatever the budget has left.
+    ///
+    /// # Errors
+    /// The reason why they may not, as a clause.
     pub fn check(&self) -> Result<(), &'static str> {
         match self.usd {
             None => Err(

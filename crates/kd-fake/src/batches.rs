@@ -188,6 +188,9 @@ enum Phase {
 
 impl BatchService {
     /// Listens on a free loopback port.
+    ///
+    /// # Errors
+    /// It cannot listen.
     pub async fn start(wire: Wire, fault: BatchFault) -> io::Result<Self> {
         let state = Arc::new(Mutex::new(Service {
             fault,

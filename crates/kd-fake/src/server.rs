@@ -68,11 +68,17 @@ struct State {
 
 impl Fake {
     /// Listens on a free loopback port.
+    ///
+    /// # Errors
+    /// It cannot listen.
     pub async fn start(script: Script) -> io::Result<Self> {
         Self::start_at(script, SocketAddr::from(([127, 0, 0, 1], 0))).await
     }
 
     /// Listens on this address.
+    ///
+    /// # Errors
+    /// It cannot listen.
     pub async fn start_at(script: Script, addr: SocketAddr) -> io::Result<Self> {
         let Script { wire, replies } = script;
         Self::choosing(addr, move |_, number| {
@@ -83,6 +89,9 @@ impl Fake {
     }
 
     /// Listens on this address and replies as the function says; with `500` where it returns `None`.
+    ///
+    /// # Errors
+    /// It cannot listen.
     pub async fn choosing(
         addr: SocketAddr,
         choose: impl Fn(&Seen, usize) -> Option<(Wire, Reply)> + Send + Sync + 'static,

@@ -174,7 +174,10 @@ pub fn keep(mut mark: Mark, env: &Env) -> Result<Marked, UserError> {
     })
 }
 
-/// Without databases no mark can be kept.
+/// Refuses: without databases no mark can be kept.
+///
+/// # Errors
+/// Always.
 #[cfg(not(feature = "forum"))]
 pub fn keep(_mark: Mark, _env: &Env) -> Result<Marked, UserError> {
     Err(UserError::usage(

@@ -71,6 +71,9 @@ pub trait Decoder: Send {
 
     /// Ends the turn with [`Delta::Finished`] or a failure. The decoder is then ready for the next turn of the same
     /// process.
+    ///
+    /// # Errors
+    /// The reason why the turn failed.
     fn end(&mut self, exit: &ExitSeen) -> Result<Delta, Failure>;
 }
 
