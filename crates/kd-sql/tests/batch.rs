@@ -94,6 +94,19 @@ fn places(batches: &mut Batches, run: i64, most: usize) -> Vec<u64> {
 }
 
 #[test]
+fn a_method_that_kd_does_not_know_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut batches = Batches::at(&file(dir.path())).unwrap();
+    let new = NewBatch {
+        method: "guess".into(),
+        ..new(ID, false)
+    };
+    batches.create(&new, &asked(&["One?"]), now()).unwrap();
+    let error = batches.begin(ID, 3, now()).unwrap_err();
+    assert!(error.to_string().contains("`guess`"), "{error}");
+}
+
+#[test]
 fn equal_questions_are_asked_once_and_an_answer_serves_later_batches() {
     let dir = tempfile::tempdir().unwrap();
     let mut batches = created(dir.path(), &["One?", "Two?", "One?", "One?"], false);

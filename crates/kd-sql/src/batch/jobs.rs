@@ -88,6 +88,10 @@ pub(super) fn begin(
         [batch],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
+    let method = Method::of_word(&method).ok_or_else(|| {
+        let why = format!("`{method}` is no method of asking");
+        rusqlite::Error::FromSqlConversionFailure(1, Type::Text, why.into())
+    })?;
     let left: Vec<(i64, u32)> = {
         let mut found =
             tx.prepare("SELECT place, attempts FROM jobs WHERE batch = ?1 AND state = ?2")?;
@@ -103,7 +107,7 @@ pub(super) fn begin(
                 n => format!("{n} times"),
             };
             let reason = format!("kd was killed {times} while this question was asked");
-            let row = Row::failed(Method::of_word(&method).unwrap_or_default(), reason, now);
+            let row = Row::failed(method, reason, now);
             let finished = Finished {
                 batch,
                 place: place.unsigned_abs(),

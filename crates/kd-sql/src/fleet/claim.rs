@@ -3,7 +3,7 @@
 use super::error::FleetError;
 use super::link::Tx;
 use super::workers::LAST_CHANCE;
-use super::{finish, now, signed, unsigned};
+use super::{finish, method_of, now, signed, unsigned};
 use crate::batch::Job;
 use jiff::Timestamp;
 use kd_core::batch::{Method, QUESTION_BYTES_MAX, Row};
@@ -123,7 +123,7 @@ pub(super) fn first(tx: &mut Tx<'_>, want: Want<'_>, ended: &[i64]) -> Result<Fi
             cancelled: row.try_get(6)?,
             limited: row.try_get(7)?,
             every: every.map(|n| n.min(EVERY_MAX)).filter(|n| *n > 0),
-            method: Method::of_word(row.try_get(9)?).unwrap_or_default(),
+            method: method_of(row.try_get(9)?)?,
             preceded: row.try_get(10)?,
         });
         found.awaited = row.try_get(11)?;

@@ -112,6 +112,12 @@ fn unsigned(n: i64) -> u64 {
     u64::try_from(n).unwrap_or(0)
 }
 
+/// Returns the method that a word of the database names.
+fn method_of(word: &str) -> Result<kd_core::batch::Method, FleetError> {
+    let unknown = || format!("`{}` is no method of asking", workers::line(word));
+    kd_core::batch::Method::of_word(word).ok_or_else(|| FleetError::Damaged(unknown()))
+}
+
 /// Returns a text that PostgreSQL accepts: it has no NUL characters.
 fn stored(text: &str) -> std::borrow::Cow<'_, str> {
     match text.contains('\0') {

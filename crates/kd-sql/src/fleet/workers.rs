@@ -3,10 +3,10 @@
 use super::error::FleetError;
 use super::finish::end;
 use super::link::Tx;
-use super::{money, now, stored, unsigned};
+use super::{method_of, money, now, stored, unsigned};
 use crate::batch::State;
 use jiff::Timestamp;
-use kd_core::batch::{Method, Refused, Row, Worker};
+use kd_core::batch::{Refused, Row, Worker};
 use kd_core::clean::clean_text;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -146,7 +146,7 @@ fn bury(tx: &mut Tx<'_>, worker: Option<i64>) -> Result<(), FleetError> {
             n => format!("{n} times"),
         };
         let reason = format!("a worker was lost {times} while this question was asked");
-        let method = Method::of_word(row.try_get(3)?).unwrap_or_default();
+        let method = method_of(row.try_get(3)?)?;
         end(
             tx,
             &batch,

@@ -133,6 +133,20 @@ impl Row {
         Ok(text.map(|text| clean_text(text).into_owned()))
     }
 
+    /// Returns the value that a word stands for.
+    pub(super) fn word<T>(
+        &self,
+        at: usize,
+        wanted: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, ForumError> {
+        let word = self.line(at)?;
+        parse(&word).ok_or_else(|| {
+            let begin: String = word.chars().take(WORD_CHARS_SHOWN).collect();
+            self.wrong(at, wanted, format!("`{begin}`"))
+        })
+    }
+
     /// Returns a text of one line: a name, a title.
     pub(super) fn line(&self, at: usize) -> Result<String, ForumError> {
         Ok(one_line(&self.text(at)?))
@@ -181,6 +195,9 @@ fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
     clean_json(&mut value);
     serde_json::from_value(value)
 }
+
+/// Maximum characters of an unknown word in an error.
+const WORD_CHARS_SHOWN: usize = 40;
 
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\t'], " ")

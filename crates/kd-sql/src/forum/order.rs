@@ -21,7 +21,11 @@ const SELECT: &str = "SELECT id, forum, at, actor, what, target, before, after, 
 
 /// Reads an entry; `None` for one about a thing that `kd` does not know.
 fn entry(row: &Row) -> Result<Option<Entry>, ForumError> {
-    let number = || -> Result<i64, ForumError> { Ok(row.text(5)?.parse().unwrap_or(0)) };
+    let number = || {
+        row.word(5, "the number of a post or thread", |text| {
+            text.parse().ok()
+        })
+    };
     let target = match row.text(4)?.as_str() {
         "post" => Target::Post(number()?),
         "thread" => Target::Thread(number()?),

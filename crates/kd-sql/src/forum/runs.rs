@@ -30,7 +30,7 @@ fn run(row: &Row) -> Result<Run, ForumError> {
         agent: row.line(3)?,
         started_at: row.time(4)?,
         ended_at: row.maybe_time(5)?,
-        outcome: Outcome::parse(&row.text(6)?).unwrap_or(Outcome::Failed),
+        outcome: row.word(6, "an outcome of a visit", Outcome::parse)?,
         // Unreadable deeds differ from those that were sealed.
         deeds: row.maybe_json(7)?.unwrap_or_else(|| vec![unreadable()]),
         reason: row.maybe_text(8)?,

@@ -242,6 +242,16 @@ fn a_worker_that_cannot_be_ended_stops_no_other_and_damage_is_told_as_such() {
     assert!(error.hint().contains("who else writes"), "{}", error.hint());
 }
 
+#[test]
+fn a_method_that_kd_does_not_know_is_an_error() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?"]);
+    site.sql("UPDATE kd_batches SET method = 'guess'");
+    let error = fleet.claim(ID, 1, true).unwrap_err();
+    assert!(matches!(error, FleetError::Damaged(_)), "{error}");
+    assert!(error.to_string().contains("`guess`"), "{error}");
+}
+
 /// The row of a worker is deleted, or says that it has ended; or no worker is named.
 #[test]
 fn questions_of_workers_that_are_gone_are_asked_again_and_the_attempts_count() {

@@ -12,7 +12,7 @@ pub(in crate::forum) fn link(row: &Row, at: usize) -> Result<Option<Link>, Forum
     Ok(Some(Link {
         chain,
         number: row.int(at + 1)?,
-        origin: Origin::parse(&row.text(at + 2)?).unwrap_or(Origin::Lost),
+        origin: row.word(at + 2, "an origin of a secret", Origin::parse)?,
         commitment: row.maybe_text(at + 3)?,
         after_post: row.int(at + 4)?,
         through_post: row.int(at + 5)?,

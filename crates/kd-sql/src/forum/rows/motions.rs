@@ -11,7 +11,7 @@ pub(in crate::forum) fn motion(row: &Row) -> Result<Motion, ForumError> {
     Ok(Motion {
         id: row.int(0)?,
         forum: row.line(1)?,
-        kind: MotionKind::parse(&row.text(2)?).unwrap_or(MotionKind::Text),
+        kind: row.word(2, "a kind of motion", MotionKind::parse)?,
         key: row.maybe_line(3)?,
         value: row.maybe_text(4)?,
         before: row.maybe_text(5)?,
@@ -20,7 +20,7 @@ pub(in crate::forum) fn motion(row: &Row) -> Result<Motion, ForumError> {
         proposer: row.line(8)?,
         created_at: row.time(9)?,
         closes_after: row.int(10)?,
-        state: MotionState::parse(&row.text(11)?).unwrap_or(MotionState::Rejected),
+        state: row.word(11, "a state of a motion", MotionState::parse)?,
         outcome: row.line(12)?,
         thread_id: row.maybe_int(13)?,
     })
