@@ -1,13 +1,16 @@
 //! Notices of the library on stderr: remarks as lines, downloads as a progress bar.
 
+mod bar;
+
 use crate::face::words;
 use crate::render::clean;
 use crate::render::wrap::fold;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use kd_app::{Download, Notice, Progress};
+use bar::Bar;
+use kd_app::{Download, Notice};
 use kd_core::build_log::inert;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// Shows a notice on stderr.
 pub(super) fn notice_line(text: &str) {
@@ -22,8 +25,7 @@ pub(super) fn say(text: &str) {
         .flat_map(|line| folded(line, columns))
         .map(|line| line + "\n")
         .collect();
-    // If this cannot be written, nobody reads it.
-    let _ = crate::out::stderr().lock().write_all(lines.as_bytes());
+    write(&lines);
 }
 
 /// Wraps a line of prose at the columns of a terminal, if there is one. Its later lines are indented.
@@ -39,7 +41,12 @@ pub(super) fn folded(line: &str, columns: Option<usize>) -> Vec<String> {
 pub(super) fn printer() -> impl Fn(&Notice) + Send + Sync {
     let bar: Mutex<Option<Bar>> = Mutex::default();
     move |notice| match notice {
-        Notice::Note(text) | Notice::Warning(text) => notice_line(text),
+        Notice::Note(text) | Notice::Warning(text) => {
+            match &mut *bar.lock().unwrap_or_else(PoisonError::into_inner) {
+                Some(bar) => write(&bar.remark(&clean::line(text))),
+                None => notice_line(text),
+            }
+        }
         Notice::Download(step) => {
             let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
             download(step, &mut bar);
@@ -58,16 +65,16 @@ fn download(step: &Download, bar: &mut Option<Bar>) {
                 model.licence,
                 folder.display()
             ));
-            *bar = Some(Bar::new(model.bytes));
+            *bar = Some(Bar::new(drawing_columns()));
         }
         Download::Progress(progress) => {
             if let Some(bar) = bar {
-                bar.hear(progress);
+                write(&bar.hear(progress, Instant::now()));
             }
         }
         Download::Ended { model, took } => {
-            if let Some(bar) = bar.take() {
-                bar.end();
+            if let Some(mut bar) = bar.take() {
+                write(bar.end());
             }
             if let Some(took) = took {
                 let took = words::seconds(*took);
@@ -80,70 +87,17 @@ fn download(step: &Download, bar: &mut Option<Bar>) {
     }
 }
 
-/// Progress on stderr: a bar on a terminal, otherwise a line for every 10 %.
-struct Bar {
-    bar: ProgressBar,
-    lines: bool,
-    tenths: u64,
+/// Returns the columns in which a bar is drawn; `None` if stderr is no terminal that can repaint a line.
+fn drawing_columns() -> Option<usize> {
+    let can_repaint = std::env::var("TERM").is_ok_and(|term| term != "dumb");
+    let size = kd_tui::terminal::size_of_stderr().filter(|_| can_repaint);
+    size.map(|(columns, _)| columns.into())
 }
 
-impl Bar {
-    fn new(bytes: u64) -> Self {
-        let terminal =
-            io::stderr().is_terminal() && std::env::var("TERM").is_ok_and(|t| t != "dumb");
-        let bar = if terminal {
-            ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr())
-        } else {
-            ProgressBar::hidden()
-        };
-        let template = "  {bar:24} {percent:>3} %  {bytes}/{total_bytes}  {bytes_per_sec}  {eta}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        Self {
-            bar,
-            lines: !terminal,
-            tenths: 0,
-        }
-    }
-
-    fn hear(&mut self, progress: &Progress) {
-        match progress {
-            Progress::Trying { from, have } => {
-                let again = if *have > 0 {
-                    format!(", resuming after {}", mebibytes(*have))
-                } else {
-                    String::new()
-                };
-                self.say(&format!("  from {}{again}", clean::line(from)));
-            }
-            Progress::Bytes { done, total } => {
-                self.bar.set_length(*total);
-                self.bar.set_position(*done);
-                let tenths = done.saturating_mul(10) / (*total).max(1);
-                if self.lines && tenths > self.tenths {
-                    self.say(&format!("  {} %", tenths * 10));
-                }
-                self.tenths = tenths;
-            }
-            Progress::GaveUp { from, why } => {
-                self.say(&format!("  {}: {}", clean::line(from), clean::line(why)))
-            }
-            Progress::Confirmed { sha256 } => {
-                self.say(&format!("  SHA-256 {sha256}, as the hub names it"));
-            }
-            Progress::Waiting => self.say("  another kd is downloading it: waiting"),
-            Progress::Checking => self.say("  checking"),
-        }
-    }
-
-    fn say(&self, line: &str) {
-        self.bar.suspend(|| say(line));
-    }
-
-    fn end(&self) {
-        self.bar.finish_and_clear();
-    }
+/// Writes bytes to stderr.
+fn write(bytes: &str) {
+    // If this cannot be written, nobody reads it.
+    let _ = crate::out::stderr().lock().write_all(bytes.as_bytes());
 }
 
 /// Formats a size: `93.8 MiB`, `1.0 GiB`.
