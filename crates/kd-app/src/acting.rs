@@ -50,6 +50,47 @@ fn has_tools(backend: &str) -> bool {
     !config::is_program(backend) && !matches!(backend, LOCAL | "scripted")
 }
 
+/// Returns the thread of a request: the given one, a new one, or for a side request one in a folder that is removed with it.
+fn place(
+    old: Option<Thread>,
+    aside: bool,
+    seated: &Roster,
+    env: &Env,
+) -> Result<(Layout, Thread, Option<TempDir>), UserError> {
+    match old {
+        Some(thread) => Ok((env.layout()?, thread, None)),
+        // It is not the user's: no thread of theirs tells it.
+        None if aside => {
+            let (layout, folder) = scratch(env)?;
+            let thread = Thread::create(&layout, &names(seated))?;
+            let thread = thread.with_durability(Durability::Buffered);
+            Ok((layout, thread, Some(folder)))
+        }
+        None => {
+            let (layout, thread) = new_thread(seated, env)?;
+            Ok((layout, thread, None))
+        }
+    }
+}
+
+/// Returns when advisers are asked: never for a side request.
+fn advice(config: &Config, aside: bool) -> Advice {
+    match aside {
+        true => Advice::NEVER,
+        false => config.serve.advice,
+    }
+}
+
+/// Puts the messages of a thread that a program joins before the conversation of the program.
+fn join(talk: &mut Talk, thread: &Thread) -> Result<(), UserError> {
+    let earlier = earlier(&thread.messages()?.messages);
+    if !talk.system.is_empty() && !earlier.is_empty() {
+        talk.system.push_str("\n\n");
+    }
+    talk.system.push_str(&earlier);
+    Ok(())
+}
+
 impl Kingdom {
     /// Answers a program's request. Must be called inside a tokio runtime.
     ///
@@ -68,18 +109,12 @@ impl Kingdom {
         let old = continued(&choice, self)?;
         config.council.private |= old.as_ref().is_some_and(|t| t.meta().is_private());
         let roster = self.party(&config, members, old.as_ref())?;
-        let (acting, advisers) = if aside {
-            let cheapest = cheapest(&config, roster);
-            (cheapest.ok_or_else(|| nobody_acts(&[], &talk))?, Vec::new())
-        } else {
-            split(&config, roster, &talk)?
+        let (acting, advisers) = match aside {
+            true => (alone(&config, roster, &talk)?, Vec::new()),
+            false => split(&config, roster, &talk)?,
         };
         if let Some(thread) = old.as_ref().filter(|_| joins) {
-            let earlier = earlier(&thread.messages()?.messages);
-            if !talk.system.is_empty() && !earlier.is_empty() {
-                talk.system.push_str("\n\n");
-            }
-            talk.system.push_str(&earlier);
+            join(&mut talk, thread)?;
         }
         let env = self.env();
         let masking = secrets::of(&config, false, env);
@@ -88,20 +123,7 @@ impl Kingdom {
         let seated = Roster::new(all.clone(), None);
         ready::make_ready_for(&config, offline, env, &seated, [&acting])?;
         let is_new = old.is_none();
-        let (layout, thread, scratch) = match old {
-            Some(thread) => (env.layout()?, thread, None),
-            // It is not the user's: no thread of theirs tells it.
-            None if aside => {
-                let (layout, folder) = scratch(env)?;
-                let thread = Thread::create(&layout, &names(&seated))?;
-                let thread = thread.with_durability(Durability::Buffered);
-                (layout, thread, Some(folder))
-            }
-            None => {
-                let (layout, thread) = new_thread(&seated, env)?;
-                (layout, thread, None)
-            }
-        };
+        let (layout, thread, scratch) = place(old, aside, &seated, env)?;
         let opened = Opened::of(layout, &thread, is_new);
         let body = talk.message(is_new);
         let run = || -> Result<_, UserError> {
@@ -110,11 +132,7 @@ impl Kingdom {
                 thread: thread.id().clone(),
                 acting,
                 advisers,
-                advice: if aside {
-                    Advice::NEVER
-                } else {
-                    config.serve.advice
-                },
+                advice: advice(&config, aside),
                 talk,
                 keeps_shape,
                 secrets: masking.clone(),
@@ -244,6 +262,11 @@ fn nobody_acts(party: &[Member], talk: &Talk) -> UserError {
 }
 
 /// Returns the member whose answers cost least: free ones, then by price, then those of unknown price, then programs.
+/// Returns the member that answers a side request: the cheapest one, without advisers.
+fn alone(config: &Config, party: Vec<Member>, talk: &Talk) -> Result<Member, UserError> {
+    cheapest(config, party).ok_or_else(|| nobody_acts(&[], talk))
+}
+
 fn cheapest(config: &Config, party: Vec<Member>) -> Option<Member> {
     let price = |member: &Member| match Cost::of(config, member) {
         Cost::Known(price) => (0, price.input.saturating_add(price.output)),

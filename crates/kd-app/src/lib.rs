@@ -22,6 +22,8 @@
 //! several councils can be asked at once. Opening a session starts tasks: call such functions inside a tokio runtime, for
 //! example in [`Runtime::block_on`]. They may block while files are read and models are downloaded.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 pub mod acting;
 mod answers;
 pub mod aside;

@@ -24,6 +24,7 @@ use crate::live::{Bill, Cost, Known, Live, LiveRequest, Way};
 use crate::request::Limits;
 use crate::trust;
 use kd_core::config::{Config, EvalConfig, is_program};
+use kd_core::deliberation::plan::Plan;
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::unmarked;
 use kd_core::roles::Duty;
@@ -119,6 +120,18 @@ pub enum Consent {
     Unasked,
 }
 
+/// Returns the agents that gave opinions, each once.
+fn voters(plan: &Plan) -> Vec<String> {
+    let voters = plan.seats.iter().filter(|seat| seat.has(Duty::Opine));
+    let mut members: Vec<String> = Vec::new();
+    for seat in voters {
+        if !members.contains(&seat.agent) {
+            members.push(seat.agent.clone());
+        }
+    }
+    members
+}
+
 impl Kingdom {
     /// Prepares the question of a deliberation for the two other ways, if it is one of the share. `config` has the settings
     /// of the deliberation. `None` without a share, for private threads, open answers, or councils of one member. What the
@@ -146,13 +159,7 @@ impl Kingdom {
         if !is_drawn(&id, own.share) || is_private || is_elsewhere || verdict.winner.is_none() {
             return Ok(None);
         }
-        let voters = plan.seats.iter().filter(|seat| seat.has(Duty::Opine));
-        let mut members: Vec<String> = Vec::new();
-        for seat in voters {
-            if !members.contains(&seat.agent) {
-                members.push(seat.agent.clone());
-            }
-        }
+        let members = voters(plan);
         if members.len() < 2 {
             return Ok(None);
         }

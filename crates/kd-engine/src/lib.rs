@@ -2,6 +2,8 @@
 //! the commands of a [`kd_core::Machine`] and feeds back the results. A forum runs beside the loop, in sequence, with the
 //! feature `forum`.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 mod actor;
 pub mod agents;
 mod ask;
@@ -357,6 +359,19 @@ impl Engine {
         self.begin(thread, ready, None, None)
     }
 
+    /// Makes a thread private, if all members can answer on this machine.
+    fn keep_private(&self, thread: &mut Thread, members: &[Member]) -> Result<(), Error> {
+        for member in members {
+            self.backends.stays_here(member).map_err(Error::Private)?;
+        }
+        let was_private = thread.meta().is_private();
+        thread.make_private()?;
+        if let Some(became) = self.becoming_private.as_ref().filter(|_| !was_private) {
+            became(thread);
+        }
+        Ok(())
+    }
+
     fn begin(
         &self,
         mut thread: Thread,
@@ -364,32 +379,20 @@ impl Engine {
         joined: Option<History>,
         then: Option<Then>,
     ) -> Result<Session, Error> {
-        let id = opening.id;
+        let (id, members) = (opening.id, opening.seats);
         let backends = self.backends.clone();
-        let members = opening.seats;
         let private = backends.is_private() || thread.meta().is_private();
         if private {
-            for member in &members {
-                backends.stays_here(member).map_err(Error::Private)?;
-            }
-            let was_private = thread.meta().is_private();
-            thread.make_private()?;
-            if let Some(became) = self.becoming_private.as_ref().filter(|_| !was_private) {
-                became(&thread);
-            }
+            self.keep_private(&mut thread, &members)?;
         }
-        // A short answer starts no stream, so a stream left by a killed process under the same name would stay. Failing
-        // to clean up does not prevent the conversation.
-        let names: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
-        let _ = kd_store::stream::sweep_of(&thread, &names);
+        sweep(&thread, &members);
         let mut opened = opening.opened;
         opened.events.extend(self.told.clone());
         let (sender, inbox) = actor::inbox();
         let ready = (self.clone(), members.clone());
         let fault = kd_store::log::fault(&thread);
-        opened
-            .events
-            .extend(fault.map(|text| kd_core::Event::Noticed { text }));
+        let fault = fault.map(|text| kd_core::Event::Noticed { text });
+        opened.events.extend(fault);
         let thread = Arc::new(thread);
         let own = watch::Own::default();
         let continues = opening.shown.is_some();
@@ -397,15 +400,9 @@ impl Engine {
         if let Some(joined) = joined {
             view = joined.view;
             queue = Some(joined.queue);
-            let (told, first) = (sender.clone(), Some(Op::Resume));
-            let over = watch::Watch::over(
-                thread.clone(),
-                joined.seen,
-                &members,
-                own.clone(),
-                first,
-                told,
-            );
+            let (thread, own, told) = (thread.clone(), own.clone(), sender.clone());
+            let first = Some(Op::Resume);
+            let over = watch::Watch::over(thread, joined.seen, &members, own, first, told);
             watch = Some(over.map_err(Error::Watch)?);
         }
         let folder = thread.clone();
@@ -453,6 +450,13 @@ impl Engine {
             running: tokio::spawn(actor.run()),
         })
     }
+}
+
+/// Removes the streams that a killed process left. A short answer starts no stream, so that one under the same name would
+/// stay. Failing to clean up does not prevent the conversation.
+fn sweep(thread: &Thread, members: &[Member]) {
+    let names: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
+    let _ = kd_store::stream::sweep_of(thread, &names);
 }
 
 /// Sends ops to a session from another task, without keeping it open.

@@ -345,6 +345,26 @@ impl Lookout {
         self.tell(Input::Found { message })
     }
 
+    /// Starts to follow the stream of a member, if that is a name that a member can have.
+    fn follow(&mut self, path: &Path, member: String, patience: Duration) {
+        let Ok(seat) = SeatName::new(member.clone()) else {
+            return;
+        };
+        let followed = Followed {
+            decoder: self.dialects.get(&member).map(|d| d.decoder()),
+            patience,
+            member,
+            seat,
+            reader: StreamReader::of_file(path.to_path_buf()),
+            ours: None,
+            told: false,
+            after: self.last,
+            answered: false,
+            written: Instant::now(),
+        };
+        self.streams.insert(path.to_path_buf(), followed);
+    }
+
     /// Reports what was added to a stream since the last look.
     fn stream(&mut self, path: &Path, found: Found) -> Result<(), Gone> {
         if self.own.holds(path) {
@@ -362,22 +382,7 @@ impl Lookout {
         if !self.streams.contains_key(path) {
             // The question was complete before any answer began: report it first.
             self.messages_of(KING)?;
-            let Ok(seat) = SeatName::new(member.clone()) else {
-                return Ok(());
-            };
-            let followed = Followed {
-                decoder: self.dialects.get(&member).map(|d| d.decoder()),
-                patience,
-                member,
-                seat,
-                reader: StreamReader::of_file(path.to_path_buf()),
-                ours: None,
-                told: false,
-                after: self.last,
-                answered: false,
-                written: Instant::now(),
-            };
-            self.streams.insert(path.to_path_buf(), followed);
+            self.follow(path, member, patience);
         }
         loop {
             let Some(followed) = self.streams.get_mut(path) else {

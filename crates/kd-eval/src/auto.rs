@@ -110,11 +110,8 @@ pub struct Auto {
 /// Chooses protocol, rule, weights and members.
 pub fn auto(known: &Known) -> Auto {
     let n = known.members.len();
-    let estimates: Option<Vec<f64>> = known
-        .members
-        .iter()
-        .map(|m| m.map(Strength::estimate))
-        .collect();
+    let strengths = known.members.iter();
+    let estimates: Option<Vec<f64>> = strengths.map(|m| m.map(Strength::estimate)).collect();
     let joint = known
         .joint
         .as_ref()
@@ -152,24 +149,11 @@ pub fn auto(known: &Known) -> Auto {
         return auto;
     }
     judge_strength(&mut auto, estimates.as_deref());
-    match known.task {
-        Task::OpenText => {
-            auto.protocol = "peer-review";
-            auto.rule = "borda";
-            auto.why.push(
-                "texts cannot be counted, so members rank each other's answers without names"
-                    .into(),
-            );
-            return auto;
-        }
-        Task::Estimate => {
-            auto.protocol = "delphi";
-            auto.rule = "plurality";
-            auto.why
-                .push("numbers are combined by their median, in two rounds".into());
-            return auto;
-        }
-        _ => {}
+    if let Some((protocol, rule, why)) = uncounted(known.task) {
+        auto.protocol = protocol;
+        auto.rule = rule;
+        auto.why.push(why.into());
+        return auto;
     }
     // A member that all others together cannot outvote decides alone: asking them would change nothing, unless it is
     // silent too often.
@@ -187,6 +171,30 @@ pub fn auto(known: &Known) -> Auto {
             return auto;
         }
     }
+    vote(&mut auto, known, &weights);
+    auto
+}
+
+/// Returns protocol, rule and reason for answers that cannot be counted by plurality.
+fn uncounted(task: Task) -> Option<(&'static str, &'static str, &'static str)> {
+    match task {
+        Task::OpenText => Some((
+            "peer-review",
+            "borda",
+            "texts cannot be counted, so members rank each other's answers without names",
+        )),
+        Task::Estimate => Some((
+            "delphi",
+            "plurality",
+            "numbers are combined by their median, in two rounds",
+        )),
+        _ => None,
+    }
+}
+
+/// Chooses a vote, or what is better than one for this kind of question.
+fn vote(auto: &mut Auto, known: &Known, weights: &[f64]) {
+    let n = weights.len();
     match known.task {
         Task::Checkable => {
             auto.verify = true;
@@ -201,7 +209,7 @@ pub fn auto(known: &Known) -> Auto {
     if known.thrifty
         && n >= 3
         && auto.protocol == "vote"
-        && let Some(best) = best
+        && let Some(best) = auto.best
     {
         auto.protocol = "cascade";
         let mut others: Vec<usize> = (0..n).filter(|m| *m != best).collect();
@@ -213,7 +221,6 @@ pub fn auto(known: &Known) -> Auto {
         auto.why
             .push("two answer first; the strongest is asked only where they disagree".into());
     }
-    auto
 }
 
 impl Auto {

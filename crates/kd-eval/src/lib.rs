@@ -3,6 +3,7 @@
 //! Pure functions, one file per subject. Input: recorded answers, and which of them are right. Output: numbers with
 //! their uncertainty, and weights.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 #![warn(missing_docs)]
 
 pub mod auto;

@@ -11,6 +11,8 @@
 //!
 //! [`fake_agent`] is an agent program that follows a script; it can obey its prompt instead: [`gullible`].
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 mod agent;
 pub mod batches;
 pub mod billing;

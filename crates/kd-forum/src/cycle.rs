@@ -65,14 +65,8 @@ pub struct SittingOut {
 
 /// Draws a cycle. The same inputs always give the same plan; a hidden seed gives an empty one.
 pub fn draw(cards: &Cards) -> Plan {
-    let mut chance = match cards.seed {
-        Seed::Number(seed) => {
-            let mut chance = ChaCha12Rng::seed_from_u64(seed);
-            chance.set_stream(cards.index);
-            chance
-        }
-        Seed::Mixed(bytes) => ChaCha12Rng::from_seed(bytes),
-        Seed::Hidden => return Plan::default(),
+    let Some(mut chance) = random_numbers(cards) else {
+        return Plan::default();
     };
     let candidates = &cards.candidates;
     let scheduler = schedulers::find(&cards.scheduler).unwrap_or(&schedulers::SCHEDULERS[0]);
@@ -91,25 +85,7 @@ pub fn draw(cards: &Cards) -> Plan {
         .iter()
         .map(|c| c.skipped >= cards.skips_max)
         .collect();
-    let mut redrawn = 0;
-    let mut out: Vec<bool> = loop {
-        // Numbers are drawn for all, due or not, so that one agent's state does not affect another's randomness.
-        let drawn: Vec<bool> = order
-            .iter()
-            .map(|at| {
-                let sits_out = chance.random_bool(chances[*at]);
-                sits_out && !due[*at]
-            })
-            .collect();
-        if drawn.iter().any(|sits_out| !sits_out) || drawn.is_empty() || redrawn == REDRAWS_MAX {
-            break drawn;
-        }
-        redrawn += 1;
-    };
-    if !out.is_empty() && out.iter().all(|sits_out| *sits_out) {
-        let lot = chance.random_range(0..out.len());
-        out[lot] = false;
-    }
+    let (out, redrawn) = sitting_out(&order, &chances, &due, &mut chance);
     let mut plan = Plan {
         redrawn,
         ..Plan::default()
@@ -142,6 +118,48 @@ pub fn draw(cards: &Cards) -> Plan {
         });
     }
     plan
+}
+
+/// Returns the random numbers of a cycle; `None` if its seed is hidden.
+fn random_numbers(cards: &Cards) -> Option<ChaCha12Rng> {
+    match cards.seed {
+        Seed::Number(seed) => {
+            let mut chance = ChaCha12Rng::seed_from_u64(seed);
+            chance.set_stream(cards.index);
+            Some(chance)
+        }
+        Seed::Mixed(bytes) => Some(ChaCha12Rng::from_seed(bytes)),
+        Seed::Hidden => None,
+    }
+}
+
+/// Draws who sits out, in the order of the cycle, and how often that was drawn again because nobody was left.
+fn sitting_out(
+    order: &[usize],
+    chances: &[f64],
+    due: &[bool],
+    chance: &mut ChaCha12Rng,
+) -> (Vec<bool>, u32) {
+    let mut redrawn = 0;
+    let mut out: Vec<bool> = loop {
+        // Numbers are drawn for all, due or not, so that one agent's state does not affect another's randomness.
+        let drawn: Vec<bool> = order
+            .iter()
+            .map(|at| {
+                let sits_out = chance.random_bool(chances[*at]);
+                sits_out && !due[*at]
+            })
+            .collect();
+        if drawn.iter().any(|sits_out| !sits_out) || drawn.is_empty() || redrawn == REDRAWS_MAX {
+            break drawn;
+        }
+        redrawn += 1;
+    };
+    if !out.is_empty() && out.iter().all(|sits_out| *sits_out) {
+        let lot = chance.random_range(0..out.len());
+        out[lot] = false;
+    }
+    (out, redrawn)
 }
 
 #[cfg(test)]

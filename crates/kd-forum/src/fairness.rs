@@ -454,6 +454,10 @@ impl Judge {
     }
 
     /// Returns the rows that have a threshold.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one row after the other, in the order of the table"
+    )]
     fn rows(&self, look: Look) -> Vec<Row> {
         let p_of = |trials: &Trials| match look {
             Look::Once => trials.p(),

@@ -4,6 +4,8 @@
 //! Everything here is pure: no files, network, processes, clocks or global randomness. `kd-store` saves the decisions
 //! and `kd-engine` executes them.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 pub mod account;
 pub mod bounds;
 pub mod cards;

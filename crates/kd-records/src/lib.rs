@@ -2,6 +2,8 @@
 //!
 //! Input: files with their names; a file is recognized by its content. Output: the table, what was read, and what was
 //! dropped and why. Each format is one module and one row in [`FORMATS`].
+
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 #![doc = include_str!("../README.md")]
 
 mod content;

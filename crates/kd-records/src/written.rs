@@ -63,6 +63,33 @@ pub fn written(
     files
 }
 
+fn metric_config(metric: &str, name: &str, least: f64) -> Value {
+    json!({
+        "metric_id": metric,
+        "metric_name": name,
+        "metric_unit": "proportion",
+        "lower_is_better": false,
+        "score_type": "continuous",
+        "min_score": least,
+        "max_score": 1.0,
+    })
+}
+
+fn score_of(gain: &Gain, questions: usize) -> Value {
+    json!({
+        "score": gain.mean,
+        "uncertainty": {
+            "confidence_interval": {
+                "lower": gain.interval.low,
+                "upper": gain.interval.high,
+                "confidence_level": 0.95,
+                "method": "paired bootstrap over questions",
+            },
+            "num_samples": questions,
+        },
+    })
+}
+
 /// Returns the files for a study of random councils: a summary for each set and way to decide, without samples.
 pub fn study(study: &Study, (seconds, version): (u64, &str)) -> Vec<Written> {
     let mut files = Vec::new();
@@ -83,32 +110,11 @@ pub fn study(study: &Study, (seconds, version): (u64, &str)) -> Vec<Written> {
                     "evaluation_result_id": format!("{id}/{metric}"),
                     "evaluation_name": set.name,
                     "source_data": {"dataset_name": set.name, "source_type": "other"},
-                    "metric_config": {
-                        "metric_id": metric,
-                        "metric_name": name,
-                        "metric_unit": "proportion",
-                        "lower_is_better": false,
-                        "score_type": "continuous",
-                        "min_score": least,
-                        "max_score": 1.0,
-                    },
+                    "metric_config": metric_config(metric, name, least),
                     "score_details": score,
                 })
             };
-            let gain = |gain: &Gain| {
-                json!({
-                    "score": gain.mean,
-                    "uncertainty": {
-                        "confidence_interval": {
-                            "lower": gain.interval.low,
-                            "upper": gain.interval.high,
-                            "confidence_level": 0.95,
-                            "method": "paired bootstrap over questions",
-                        },
-                        "num_samples": set.questions,
-                    },
-                })
-            };
+            let gain = |gain| score_of(gain, set.questions);
             let results = [
                 result(
                     "accuracy",

@@ -3,6 +3,8 @@
 //! All calls block. SQLite is inside the program. Tokio is inside the PostgreSQL client: its calls must not be made from a
 //! thread that runs an asynchronous task.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 mod amounts;
 pub mod batch;
 mod brief;

@@ -14,12 +14,13 @@ use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use crate::request::Limits;
 use jiff::Timestamp;
-use kd_backends::collect::Collector;
+use kd_backends::collect::{Collector, Told};
 use kd_core::batch::{Estimate, LogEvent, LogLine};
 use kd_core::config::LimitsConfig;
 use kd_core::ledger::Ledger;
 use kd_core::spending::{Spent, pico};
 use kd_sql::batch::{Asked, Batch, BatchAccount, Batches};
+use kd_store::lock::Lock;
 use kd_store::user_dirs::project_key;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, watch};
@@ -141,69 +142,37 @@ impl Batching<'_> {
     /// # Errors
     /// If another process runs it, no member can answer, nothing is left of a limit, or a file cannot be written.
     pub fn start(self) -> Result<Running, UserError> {
-        let Self {
-            kingdom,
-            request,
-            questions,
-            key,
-            old,
-            fleet,
-        } = self;
-        if let Some(fleet) = fleet {
+        let (kingdom, request) = (self.kingdom, self.request);
+        let (questions, key, old) = (self.questions, self.key, self.old);
+        if let Some(fleet) = self.fleet {
             return fleet.start(kingdom, &request, &questions, old);
         }
         let root = kingdom.env().make_layout()?.layout;
         let dirs = kingdom.env().user_dirs();
         let mut batches = Batches::open(&dirs, &project_key(root.root()))?;
-        let results = match &request.output {
-            Some(path) => Some(Results::new(path, kingdom.env())?),
-            None => None,
-        };
+        let env = kingdom.env();
+        let results = request.output.as_ref().map(|path| Results::new(path, env));
+        let results = results.transpose()?;
         let now = Timestamp::now();
-        let (id, goes_on) = match old {
-            Some(old) => {
-                batches.rekey(&old.about.id, &questions)?;
-                (old.about.id, true)
-            }
-            None => {
-                let id = key::new_id(&key, now);
-                let new = request.new_batch(&id, &key);
-                batches.create(&new, &questions, now)?;
-                (id, false)
-            }
-        };
-        drop(questions);
-        let Some(lock) = batches.lock(&id)? else {
-            return Err(
-                UserError::new(ErrorKind::Busy, format!("{id} is run by another process"))
-                    .next(format!("kd batch status {id}")),
-            );
-        };
+        let goes_on = old.is_some();
+        let id = recorded(&mut batches, old, &request, &key, questions, now)?;
+        let lock = locked(&batches, &id)?;
         let run = batches.begin(&id, request.attempts, now)?;
         let Some(batch) = batches.get(&id)? else {
             return Err(look::none(&id));
         };
         let batches = Arc::new(Mutex::new(batches));
-        let user = kingdom.env().shared_ledger();
-        let account = BatchAccount::new(Arc::clone(&batches), &id, run, user);
-        let log = match &request.log {
-            Some(path) => Some(Arc::new(RunLog::open(path, &id, kingdom.env())?)),
-            None => None,
-        };
-        let at_providers = log.clone();
+        let account = BatchAccount::new(Arc::clone(&batches), &id, run, env.shared_ledger());
+        let log = request
+            .log
+            .as_ref()
+            .map(|path| RunLog::open(path, &id, env));
+        let log = log.transpose()?.map(Arc::new);
         let (tell_told, told) = mpsc::unbounded_channel();
         let collector = request.provider_batch.then(|| {
             let store = Arc::new(Parcels::new(Arc::clone(&batches), &id));
             let name = format!("kd{}r{run}", id.trim_start_matches("batch-"));
-            Collector::new(store, &name, move |told| {
-                if let Some(log) = &at_providers {
-                    log.add(LogEvent::Provider, |line| {
-                        line.reason = Some(told.to_string())
-                    });
-                }
-                // Without a listener nobody wants to know.
-                let _ = tell_told.send(told);
-            })
+            Collector::new(store, &name, telling(log.clone(), tell_told))
         });
         let ledger = Arc::new(account.clone()) as Arc<dyn Ledger>;
         let mut own = kingdom.in_batch(&id, ledger, collector.clone());
@@ -214,51 +183,23 @@ impl Batching<'_> {
                 provider::untimed(config);
             }
         });
-        let own = Arc::new(own);
         if batch.counts.waiting > 0 {
             ask::check(kingdom, &request.how)?;
         }
-        let mut handler: Arc<dyn Handler> = Arc::new(ask::Asking::new(
-            Arc::clone(&own),
-            request.how,
-            ask::Account::Own(account),
-        ));
-        if let Some(log) = &log {
-            log.add(LogEvent::Begun, |_| {});
-            handler = Arc::new(Logged {
-                inner: handler,
-                log: Arc::clone(log),
-                attempts: request.attempts.max(1),
-            });
-        }
-        let (stop, stopped) = watch::channel(Stop::No);
-        let (tell, progress) = watch::channel(Progress::of(&batch));
         let pace = Pace {
             concurrency: request.concurrency.max(1),
             attempts: request.attempts.max(1),
             pause: request.pause,
             every: request.every,
         };
-        let driven = drive(
-            Arc::clone(&batches),
-            (id.clone(), run),
-            handler,
-            pace,
-            results,
-            (stopped, tell),
-        );
-        let last = collector.clone();
-        let task = tokio::spawn(async move {
-            let ended = driven.await;
-            if let Some(log) = log {
-                log.add(LogEvent::Ended, |line| end(line, &ended));
-            }
-            if let Some(collector) = last {
-                collector.settle().await;
-                close(&batches, &ended).await?;
-            }
-            ended
-        });
+        let asking = ask::Asking::new(Arc::new(own), request.how, ask::Account::Own(account));
+        let handler = logged(Arc::new(asking), log.as_ref(), pace.attempts);
+        let (stop, stopped) = watch::channel(Stop::No);
+        let (tell, progress) = watch::channel(Progress::of(&batch));
+        let shared = Arc::clone(&batches);
+        let (of, watched) = ((id.clone(), run), (stopped, tell));
+        let driven = drive(shared, of, handler, pace, results, watched);
+        let task = tokio::spawn(settled(driven, log, collector.clone(), batches));
         Ok(Running {
             id,
             goes_on,
@@ -269,6 +210,79 @@ impl Batching<'_> {
             task,
             _lock: Some(lock),
         })
+    }
+}
+
+/// Creates a batch, or records the questions of one that goes on. Returns its id.
+fn recorded(
+    batches: &mut Batches,
+    old: Option<Batch>,
+    request: &BatchRequest,
+    key: &str,
+    questions: Vec<Asked>,
+    now: Timestamp,
+) -> Result<String, UserError> {
+    if let Some(old) = old {
+        batches.rekey(&old.about.id, &questions)?;
+        return Ok(old.about.id);
+    }
+    let id = key::new_id(key, now);
+    let new = request.new_batch(&id, key);
+    batches.create(&new, &questions, now)?;
+    Ok(id)
+}
+
+/// Takes the lock of a batch.
+fn locked(batches: &Batches, id: &str) -> Result<Lock, UserError> {
+    let busy = || {
+        let what = format!("{id} is run by another process");
+        UserError::new(ErrorKind::Busy, what).next(format!("kd batch status {id}"))
+    };
+    batches.lock(id)?.ok_or_else(busy)
+}
+
+/// Lets a handler log its questions, if there is a log.
+fn logged(handler: Arc<dyn Handler>, log: Option<&Arc<RunLog>>, attempts: u32) -> Arc<dyn Handler> {
+    let Some(log) = log else { return handler };
+    log.add(LogEvent::Begun, |_| {});
+    Arc::new(Logged {
+        inner: handler,
+        log: Arc::clone(log),
+        attempts,
+    })
+}
+
+/// Waits for the end of a run, logs it, and settles with the providers.
+async fn settled(
+    driven: impl Future<Output = Result<Ended, UserError>>,
+    log: Option<Arc<RunLog>>,
+    collector: Option<Collector>,
+    batches: Arc<Mutex<Batches>>,
+) -> Result<Ended, UserError> {
+    let ended = driven.await;
+    if let Some(log) = log {
+        log.add(LogEvent::Ended, |line| end(line, &ended));
+    }
+    if let Some(collector) = collector {
+        collector.settle().await;
+        close(&batches, &ended).await?;
+    }
+    ended
+}
+
+/// Returns a listener that logs what happens at providers, and passes it on.
+fn telling(
+    log: Option<Arc<RunLog>>,
+    tell: mpsc::UnboundedSender<Told>,
+) -> impl Fn(Told) + Send + Sync + 'static {
+    move |told| {
+        if let Some(log) = &log {
+            log.add(LogEvent::Provider, |line| {
+                line.reason = Some(told.to_string())
+            });
+        }
+        // Without a listener nobody wants to know.
+        let _ = tell.send(told);
     }
 }
 

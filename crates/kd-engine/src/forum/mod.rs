@@ -200,23 +200,51 @@ impl<'a> Forum<'a> {
         self.lead()?;
         let leader = self.leader.as_ref().ok_or(RunError::NotLeading)?;
         self.store.check_record(leader)?;
-        let record = match self.store.open_cycle(&forum)? {
+        let record = self.begin_cycle(&forum, &settings)?;
+        if !self.take_turns(&record, &forum, &settings)? {
+            let runs = self.store.runs_of(record.id)?;
+            self.log(LogEvent::CycleStopped {
+                cycle: record.number,
+                left: without_turn(&record, &runs),
+            })?;
+            return Ok(Cycled {
+                runs,
+                cycle: record,
+                complete: false,
+            });
+        }
+        self.finish_cycle(&record, &forum, &settings)
+    }
+
+    /// Returns the open cycle if it can be resumed, and otherwise draws one.
+    fn begin_cycle(&mut self, forum: &str, settings: &Settings) -> Result<CycleRecord, RunError> {
+        match self.store.open_cycle(forum)? {
             // An imported forum's open cycle was drawn by its authors: void it and draw a new one.
             Some(record) if self.store.is_foreign() => {
                 self.void(&record, "it was started elsewhere")?;
-                self.draw(&settings)?
+                self.draw(settings)
             }
             Some(record) if !ForumStore::can_reveal(self.leader()?, &record) => {
                 self.void(&record, "the file with its secret is lost")?;
-                self.draw(&settings)?
+                self.draw(settings)
             }
-            Some(record) => self.resume(record)?,
-            None => self.draw(&settings)?,
-        };
+            Some(record) => self.resume(record),
+            None => self.draw(settings),
+        }
+    }
+
+    /// Lets the agents visit that have not had their turn in this cycle. Returns whether all had it; otherwise the user
+    /// stopped the forum.
+    fn take_turns(
+        &mut self,
+        record: &CycleRecord,
+        forum: &str,
+        settings: &Settings,
+    ) -> Result<bool, RunError> {
         let plan = {
             self.lead()?;
             let leader = self.leader.as_ref().ok_or(RunError::NotLeading)?;
-            ForumStore::plan(leader, &record)
+            ForumStore::plan(leader, record)
         };
         let ran: Vec<String> = self
             .store
@@ -246,36 +274,34 @@ impl<'a> Forum<'a> {
             }
             let Some(turn) = turns.next() else { break };
             // Banned since the order was drawn.
-            if self.store.is_banned(&forum, &turn.agent)? {
+            if self.store.is_banned(forum, &turn.agent)? {
                 let agent = turn.agent.clone();
-                self.pass_over(&record, &agent, "banned")?;
+                self.pass_over(record, &agent, "banned")?;
                 continue;
             }
             if let Some(run) =
                 self.store
-                    .begin_run(Some(record.id), &forum, &turn.agent, self.now())?
+                    .begin_run(Some(record.id), forum, &turn.agent, self.now())?
             {
-                self.visit(run, &turn.agent, &settings)?;
+                self.visit(run, &turn.agent, settings)?;
             }
         }
-        if turns.peek().is_some() {
-            let runs = self.store.runs_of(record.id)?;
-            self.log(LogEvent::CycleStopped {
-                cycle: record.number,
-                left: without_turn(&record, &runs),
-            })?;
-            return Ok(Cycled {
-                runs,
-                cycle: record,
-                complete: false,
-            });
-        }
+        Ok(turns.peek().is_none())
+    }
+
+    /// Seals a cycle in which every agent had its turn, and decides the motions that are due.
+    fn finish_cycle(
+        &mut self,
+        record: &CycleRecord,
+        forum: &str,
+        settings: &Settings,
+    ) -> Result<Cycled, RunError> {
         let runs = self.store.runs_of(record.id)?;
         let posts = runs
             .iter()
             .filter(|run| run.deeds.iter().any(|deed| deed.post_id.is_some()))
             .count();
-        let interval = interval::next_ms(&settings, self.interval_ms, posts, runs.len());
+        let interval = interval::next_ms(settings, self.interval_ms, posts, runs.len());
         self.interval_ms = Some(interval);
         let now = self.now();
         self.lead()?;
@@ -293,7 +319,7 @@ impl<'a> Forum<'a> {
         }
         for motion in self
             .store
-            .decide_motions(&forum, record.number, &settings, self.now())?
+            .decide_motions(forum, record.number, settings, self.now())?
         {
             self.log(LogEvent::Motion {
                 motion: motion.id,

@@ -12,9 +12,10 @@ use kd_core::seating::LOCAL;
 use kd_core::{Delta, Failure, FailureKind, Launch, Member, Request, Usage};
 use kd_forum::account::Proof;
 use kd_forum::company::MENTIONS_SHOWN;
+use kd_forum::governance::MotionState;
 use kd_forum::logline::LogEvent;
 use kd_forum::visit::{self, End, Scene, Step, Visit, Way};
-use kd_forum::words::{Outcome, Run};
+use kd_forum::words::{Fresh, Outcome, Run};
 use kd_sql::forum::{Caller, ForumError, RunEnd, Sight};
 use serde_json::Value;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -40,6 +41,9 @@ pub(super) struct Answer {
     pub(super) calls: Vec<ToolCall>,
     pub(super) usage: Option<Usage>,
 }
+
+/// Threads with posts that an agent has not read, and the newest post of each thread with news.
+type Unread = (Vec<visit::Thread>, Vec<(i64, i64)>);
 
 impl Forum<'_> {
     /// Runs one agent's visit, from its first question to its record.
@@ -116,41 +120,23 @@ impl Forum<'_> {
         let log_end = self.store.log_end(&forum)?;
         let servers: Vec<String> = granted.servers.iter().map(|s| s.name.clone()).collect();
         // An agent program calls them through kd's own server, which opens the connections.
-        let grants = match way {
-            Way::Mcp => Vec::new(),
-            _ => granted.servers,
-        };
+        let own = (way != Way::Mcp).then_some(granted.servers);
+        let grants = own.unwrap_or_default();
         let mut further = Servers::new(grants, &self.plan.servers_folder);
         let tools = self.open(run, name, &mut further)?;
         let limit = if way == Way::Small { NEWS_SMALL } else { NEWS };
         let now = self.now();
         let news = self.store.news_at(&forum, name, limit, now)?;
-        let mut threads = Vec::with_capacity(news.threads.len());
-        let mut shown: Vec<(i64, i64)> = Vec::new();
-        for fresh in news.threads {
-            let (thread, mut posts) =
-                self.store
-                    .thread(fresh.thread.id, fresh.seen_post_id, POSTS)?;
-            // A hidden post counts as read, so that its thread is not offered forever.
-            shown.extend(posts.last().map(|post| (thread.id, post.id)));
-            posts.retain(|post| post.hidden_at.is_none());
-            if !posts.is_empty() {
-                threads.push(visit::Thread { thread, posts });
-            }
-        }
-        let motions = self.store.motions_for(Sight::Public, &forum, 20)?;
+        let (threads, shown) = self.unread(news.threads)?;
+        let mut motions = self.store.motions_for(Sight::Public, &forum, 20)?;
+        motions.retain(|motion| motion.state == MotionState::Open);
+        let skip_probability = persona.preferences.skip_probability;
         let scene = Scene {
             forum: forum.clone(),
             settings: settings.clone(),
-            skip_probability: persona
-                .preferences
-                .skip_probability
-                .unwrap_or(settings.skip_probability),
+            skip_probability: skip_probability.unwrap_or(settings.skip_probability),
             news: threads,
-            motions: motions
-                .into_iter()
-                .filter(|m| m.state == kd_forum::governance::MotionState::Open)
-                .collect(),
+            motions,
             notes: self.store.notes(&forum, name)?,
             mentions: self.store.mentions(&forum, name, MENTIONS_SHOWN)?,
             charter: self.store.charter(&forum)?,
@@ -189,6 +175,25 @@ impl Forum<'_> {
             self.store.settle(&forum, name, news.through)?;
         }
         Ok(end)
+    }
+
+    /// Reads the posts of threads that the agent has not read. Returns the threads with posts to show, and the newest post
+    /// of each.
+    fn unread(&mut self, news: Vec<Fresh>) -> Result<Unread, RunError> {
+        let mut threads = Vec::with_capacity(news.len());
+        let mut shown: Vec<(i64, i64)> = Vec::new();
+        for fresh in news {
+            let (thread, mut posts) =
+                self.store
+                    .thread(fresh.thread.id, fresh.seen_post_id, POSTS)?;
+            // A hidden post counts as read, so that its thread is not offered forever.
+            shown.extend(posts.last().map(|post| (thread.id, post.id)));
+            posts.retain(|post| post.hidden_at.is_none());
+            if !posts.is_empty() {
+                threads.push(visit::Thread { thread, posts });
+            }
+        }
+        Ok((threads, shown))
     }
 
     /// Asks the agent and runs its calls, each through `call`, until the visit is over.

@@ -179,23 +179,20 @@ pub fn study(sets: &[Set<'_>], draw: Draw) -> Result<Study, ReadError> {
     })
 }
 
+fn too_few(set: &Set<'_>, size: usize) -> ReadError {
+    let members = set.table.members.len();
+    ReadError {
+        line: 1,
+        what: format!("{} has {members} members; councils need {size}", set.name),
+        hint: "choose a smaller size".into(),
+    }
+}
+
 fn measured(set: &Set<'_>, draw: Draw) -> Result<Measured, ReadError> {
-    let Draw {
-        councils,
-        size,
-        seed,
-    } = draw;
+    let (councils, size, seed) = (draw.councils, draw.size, draw.seed);
     let mut names = set.table.members.clone();
     if size == 0 || size > names.len() || councils == 0 {
-        return Err(ReadError {
-            line: 1,
-            what: format!(
-                "{} has {} members; councils need {size}",
-                set.name,
-                names.len()
-            ),
-            hint: "choose a smaller size".into(),
-        });
+        return Err(too_few(set, size));
     }
     let ways: Vec<Way> = WAYS.iter().filter_map(|name| Way::find(name)).collect();
     let mut chance = ChaCha12Rng::seed_from_u64(seed);

@@ -18,6 +18,7 @@ pub(super) enum Block {
 }
 
 /// Returns the page.
+#[expect(clippy::too_many_lines, reason = "the page, one block after the other")]
 pub(super) fn blocks(study: &Study) -> Vec<Block> {
     let draw = study.draw;
     let mut out = vec![

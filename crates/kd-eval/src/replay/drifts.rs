@@ -116,21 +116,7 @@ pub struct Noticed {
 /// # Errors
 /// An invalid share, an unknown member, or not more questions than marks.
 pub fn drifts(all: &Replay, trial: &DriftTrial) -> Result<Drifts, ReadError> {
-    if let Some(share) = trial.promises.iter().find(|s| Promise::of(**s).is_none()) {
-        let what = format!("{share} cannot be promised");
-        return Err(fail(what, "give a share above 0 and below 1"));
-    }
-    let place = |name: &String| all.members.iter().position(|m| m == name);
-    let columns: Option<Vec<usize>> = match trial.members.is_empty() {
-        true => Some((0..all.members.len()).collect()),
-        false => trial.members.iter().map(place).collect(),
-    };
-    let Some(columns) = columns.filter(|columns| !columns.is_empty()) else {
-        return Err(fail(
-            "a member is not in the file".into(),
-            "choose members of the file",
-        ));
-    };
+    let columns = columns(all, trial)?;
     let right = |at: &usize| all.questions.iter().filter(|q| q.is_right(*at)).count();
     let best = (0..columns.len())
         .max_by_key(|at| right(&columns[*at]))
@@ -155,14 +141,7 @@ pub fn drifts(all: &Replay, trial: &DriftTrial) -> Result<Drifts, ReadError> {
     let mut chance = ChaCha12Rng::seed_from_u64(trial.seed);
     // A separate stream: the same seed is also used for ties and promises.
     chance.set_stream(u64::from_be_bytes(*b"___drift"));
-    let mut cells: Vec<(Noticed, Tried)> = Vec::new();
-    for promise in &trial.promises {
-        for marks in &trial.marks {
-            cells.extend(
-                Change::ALL.map(|change| (row(*promise, *marks, change), Tried::default())),
-            );
-        }
-    }
+    let mut cells = cells(trial);
     let mut order = usable.clone();
     for _ in 0..trial.splits {
         order.shuffle(&mut chance);
@@ -202,6 +181,40 @@ pub fn drifts(all: &Replay, trial: &DriftTrial) -> Result<Drifts, ReadError> {
             .map(|(row, tried)| tried.row(row))
             .collect(),
     })
+}
+
+/// Returns the columns of the members, if the promises of the trial are possible.
+fn columns(all: &Replay, trial: &DriftTrial) -> Result<Vec<usize>, ReadError> {
+    if let Some(share) = trial.promises.iter().find(|s| Promise::of(**s).is_none()) {
+        let what = format!("{share} cannot be promised");
+        return Err(fail(what, "give a share above 0 and below 1"));
+    }
+    let place = |name: &String| all.members.iter().position(|m| m == name);
+    let columns: Option<Vec<usize>> = match trial.members.is_empty() {
+        true => Some((0..all.members.len()).collect()),
+        false => trial.members.iter().map(place).collect(),
+    };
+    columns
+        .filter(|columns| !columns.is_empty())
+        .ok_or_else(|| {
+            fail(
+                "a member is not in the file".into(),
+                "choose members of the file",
+            )
+        })
+}
+
+/// Returns a row for each promise, number of marks and change, with nothing tried yet.
+fn cells(trial: &DriftTrial) -> Vec<(Noticed, Tried)> {
+    let mut cells = Vec::new();
+    for promise in &trial.promises {
+        for marks in &trial.marks {
+            cells.extend(
+                Change::ALL.map(|change| (row(*promise, *marks, change), Tried::default())),
+            );
+        }
+    }
+    cells
 }
 
 fn row(promise: f64, marks: usize, change: Change) -> Noticed {

@@ -139,34 +139,7 @@ struct Count {
 /// # Errors
 /// A record without named members, an invalid share, or not more questions than marks.
 pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
-    if !replay.named {
-        return Err(fail(
-            "promises need named members".into(),
-            "give a CSV table of answers",
-        ));
-    }
-    if let Some(share) = trial.promises.iter().find(|s| Promise::of(**s).is_none()) {
-        return Err(fail(
-            format!("{share} cannot be promised"),
-            "give a share above 0 and below 1",
-        ));
-    }
-    let all: Vec<Mark> = verdicts(replay, trial.seed).into_iter().flatten().collect();
-    let Some(sample) = all.first() else {
-        return Err(fail(
-            "no question has an answer".into(),
-            "choose other members",
-        ));
-    };
-    if let Some(n) = trial.marks.iter().find(|n| **n >= all.len()) {
-        return Err(fail(
-            format!(
-                "{} questions have a verdict; {n} marks leave none to test",
-                all.len()
-            ),
-            "choose fewer marks",
-        ));
-    }
+    let all = checked(replay, trial)?;
     let mut chance = ChaCha12Rng::seed_from_u64(trial.seed);
     // A separate stream: the same seed is also used for ties and councils.
     chance.set_stream(u64::from_be_bytes(*b"promises"));
@@ -191,7 +164,7 @@ pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
                 .collect();
             let given = Evidence::of(given);
             // Marks of the sample itself would be excluded.
-            let sample = rest.first().map_or(sample, |place| &all[*place]);
+            let sample = &all[rest.first().copied().unwrap_or(0)];
             let usual = Basis::of(&given, sample, None);
             let unmarked: Vec<&Mark> = rest.iter().map(|at| &all[*at]).collect();
             errors.add(&usual, &unmarked, &mut outcomes);
@@ -233,6 +206,39 @@ pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
             .map(|(marks, errors)| errors.row(*marks, trial.splits))
             .collect(),
     })
+}
+
+/// Returns the verdicts of the questions, if the trial is possible with them: at least one, and more than its marks.
+fn checked(replay: &Replay, trial: &Trial) -> Result<Vec<Mark>, ReadError> {
+    if !replay.named {
+        return Err(fail(
+            "promises need named members".into(),
+            "give a CSV table of answers",
+        ));
+    }
+    if let Some(share) = trial.promises.iter().find(|s| Promise::of(**s).is_none()) {
+        return Err(fail(
+            format!("{share} cannot be promised"),
+            "give a share above 0 and below 1",
+        ));
+    }
+    let all: Vec<Mark> = verdicts(replay, trial.seed).into_iter().flatten().collect();
+    if all.is_empty() {
+        return Err(fail(
+            "no question has an answer".into(),
+            "choose other members",
+        ));
+    }
+    if let Some(n) = trial.marks.iter().find(|n| **n >= all.len()) {
+        return Err(fail(
+            format!(
+                "{} questions have a verdict; {n} marks leave none to test",
+                all.len()
+            ),
+            "choose fewer marks",
+        ));
+    }
+    Ok(all)
 }
 
 impl Count {

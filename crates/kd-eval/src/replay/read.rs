@@ -318,6 +318,29 @@ struct DebateLine {
     correct: Vec<Vec<bool>>,
 }
 
+/// Returns the question of a debate, with the answers of each round.
+fn debated(id: String, debate: &DebateLine, empty: Empty) -> Question {
+    let mut q = Question {
+        id,
+        ..Question::default()
+    };
+    for (said, marks) in debate.answers.iter().zip(&debate.correct) {
+        let mut trail = Vec::with_capacity(said.len());
+        for (text, mark) in said.iter().zip(marks) {
+            let key = (!text.is_empty() || empty == Empty::Answer).then(|| q.key(text));
+            if let Some(key) = key {
+                q.right[key] |= mark;
+            }
+            trail.push(key);
+        }
+        q.answers.push(trail.last().copied().flatten());
+        q.trails.push(trail);
+    }
+    q.stated = vec![None; q.answers.len()];
+    q.cost = vec![None; q.answers.len()];
+    q
+}
+
 /// Parses debates, one per line. Members are positions.
 ///
 /// # Errors
@@ -345,31 +368,11 @@ pub fn read_debates(text: &str, select: &Select) -> Result<Replay, ReadError> {
             a.len() == c.len() && a.iter().zip(c).all(|(a, c)| a.len() == c.len())
         };
         if !shape(&debate.answers, &debate.correct) {
-            return Err(fail(
-                at + 1,
-                "`answers` and `correct` are of different shape",
-                hint,
-            ));
+            let what = "`answers` and `correct` are of different shape";
+            return Err(fail(at + 1, what, hint));
         }
-        let mut q = Question {
-            id: (at + 1).to_string(),
-            ..Question::default()
-        };
-        for (said, marks) in debate.answers.iter().zip(&debate.correct) {
-            let mut trail = Vec::with_capacity(said.len());
-            for (text, mark) in said.iter().zip(marks) {
-                let key = (!text.is_empty() || select.empty == Empty::Answer).then(|| q.key(text));
-                if let Some(key) = key {
-                    q.right[key] |= mark;
-                }
-                trail.push(key);
-            }
-            q.answers.push(trail.last().copied().flatten());
-            q.trails.push(trail);
-        }
-        q.stated = vec![None; q.answers.len()];
-        q.cost = vec![None; q.answers.len()];
-        replay.questions.push(q);
+        let id = (at + 1).to_string();
+        replay.questions.push(debated(id, &debate, select.empty));
     }
     if let Some(mode) = &select.mode
         && replay.questions.is_empty()

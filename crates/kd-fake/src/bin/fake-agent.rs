@@ -172,6 +172,7 @@ fn step(value: &Value) -> Result<Step, String> {
     })
 }
 
+#[expect(clippy::too_many_lines, reason = "one match over the steps")]
 async fn play(step: Step) -> std::io::Result<Option<ExitCode>> {
     let mut stdout = std::io::stdout().lock();
     match step {

@@ -196,6 +196,7 @@ impl ForumStore {
         Ok(Ok(number))
     }
 
+    #[expect(clippy::too_many_lines, reason = "one match over the tools")]
     pub(super) fn act(
         &mut self,
         caller: &Caller,

@@ -72,105 +72,9 @@ impl ForumStore {
         };
         put(&Record::Forum { version: VERSION })?;
         let db = &mut self.db;
-        let mut after = 0;
-        loop {
-            let sql = format!(
-                "SELECT {} FROM threads t WHERE t.id > $1 ORDER BY t.id LIMIT $2",
-                rows::threads::COLUMNS
-            );
-            let rows = db.rows(&sql, args![after, PAGE])?;
-            let Some(last) = rows.last() else { break };
-            after = last.int(0)?;
-            for row in &rows {
-                put(&Record::Thread(rows::threads::thread(row)?))?;
-            }
-        }
-        after = 0;
-        loop {
-            let rows = db.rows(
-                &format!(
-                    "{} WHERE p.id > $1 ORDER BY p.id LIMIT $2",
-                    rows::posts::SELECT
-                ),
-                args![after, PAGE],
-            )?;
-            let Some(last) = rows.last() else { break };
-            after = last.int(0)?;
-            for row in &rows {
-                let post = rows::posts::post(row)?;
-                put(&Record::Post(Post {
-                    quoted_post_body: None,
-                    quoted_author: None,
-                    ..post
-                }))?;
-            }
-        }
-        for row in db.rows(
-            "SELECT name, energy, tokens, turns, skipped, last_run_at FROM agents ORDER BY id",
-            &[],
-        )? {
-            put(&Record::Agent {
-                name: row.line(0)?,
-                energy: row.real(1)?,
-                tokens: row.int(2)?,
-                turns: row.int(3)?,
-                skipped: row.int(4)?,
-                last_run_at: row.maybe_time(5)?,
-            })?;
-        }
-        for row in db.rows("SELECT a.name, s.thread_id, s.post_id FROM seen s JOIN agents a ON a.id = s.agent_id ORDER BY a.id, s.thread_id", &[])? {
-            put(&Record::Seen { agent: row.line(0)?, thread_id: row.int(1)?, post_id: row.int(2)? })?;
-        }
-        for row in db.rows("SELECT a.name, m.forum, m.post_id FROM marks m JOIN agents a ON a.id = m.agent_id ORDER BY a.id, m.forum", &[])? {
-            put(&Record::Mark { agent: row.line(0)?, forum: row.line(1)?, post_id: row.int(2)? })?;
-        }
-        for row in db.rows(
-            "SELECT post_id, digest FROM first_words ORDER BY post_id",
-            &[],
-        )? {
-            put(&Record::FirstWords {
-                post_id: row.int(0)?,
-                digest: row.text(1)?,
-            })?;
-        }
-        let cycles = super::cycles::all(db)?;
-        cycles
-            .into_iter()
-            .try_for_each(|cycle| put(&Record::Cycle(Box::new(cycle))))?;
-        super::runs::all(db)?
-            .into_iter()
-            .try_for_each(|run| put(&Record::Run(run)))?;
-        super::accounts::all(db, None)?
-            .into_iter()
-            .try_for_each(|account| put(&Record::Member(account)))?;
-        super::motions::all(db)?
-            .into_iter()
-            .try_for_each(|(motion, votes)| {
-                put(&Record::Motion(motion))?;
-                votes
-                    .into_iter()
-                    .try_for_each(|vote| put(&Record::Vote(vote)))
-            })?;
-        for row in db.rows(
-            "SELECT motion_id, name FROM electorate ORDER BY motion_id, name",
-            &[],
-        )? {
-            put(&Record::Elector {
-                motion_id: row.int(0)?,
-                name: row.line(1)?,
-            })?;
-        }
-        for row in db.rows(
-            "SELECT forum, key, value, motion_id FROM settings ORDER BY forum, key",
-            &[],
-        )? {
-            put(&Record::Setting {
-                forum: row.line(0)?,
-                key: row.line(1)?,
-                value: row.line(2)?,
-                motion_id: row.int(3)?,
-            })?;
-        }
+        discussions(db, &mut put)?;
+        agents(db, &mut put)?;
+        history(db, &mut put)?;
         company(db, &mut put)?;
         super::order::all(db)?
             .into_iter()
@@ -178,20 +82,7 @@ impl ForumStore {
         super::erase::all(db)?
             .into_iter()
             .try_for_each(|erasure| put(&Record::Erasure(erasure)))?;
-        after = 0;
-        loop {
-            let rows = db.rows(
-                "SELECT id, line FROM log WHERE id > $1 ORDER BY id LIMIT $2",
-                args![after, PAGE],
-            )?;
-            let Some(last) = rows.last() else { break };
-            after = last.int(0)?;
-            for row in &rows {
-                if let Some(line) = row.maybe_json(1)? {
-                    put(&Record::Log(line))?;
-                }
-            }
-        }
+        log(db, &mut put)?;
         Ok(count)
     }
 
@@ -217,31 +108,19 @@ impl ForumStore {
             };
             let (mut done, mut left) = (Imported::default(), LeftOut::default());
             let mut digest = Fields::of("kd forum import 1");
-            let mut bytes = Vec::new();
             for at in 1.. {
                 let wrong = |why: String| ForumError::Import { line: at, why };
-                bytes.clear();
-                let mut line = (&mut *lines).take(LINE_BYTES_MAX + 1);
-                match line.read_until(b'\n', &mut bytes) {
-                    Ok(0) => break,
-                    Ok(_) if bytes.len() as u64 > LINE_BYTES_MAX => {
-                        let most = LINE_BYTES_MAX >> 20;
-                        return Err(wrong(format!("it is longer than {most} MiB")));
-                    }
-                    Ok(_) => {}
-                    Err(e) => return Err(wrong(e.to_string())),
-                }
-                let line = std::str::from_utf8(&bytes).map_err(|e| wrong(e.to_string()))?;
+                let Some(line) = next_line(lines).map_err(wrong)? else {
+                    break;
+                };
+                let line = line.as_str();
                 if line.trim().is_empty() {
                     continue;
                 }
                 digest = digest.text(line.trim());
                 let record: Record =
                     serde_json::from_str(line).map_err(|e| wrong(e.to_string()))?;
-                let written = match &record {
-                    Record::Thread(t) => Some(thread_key(t)),
-                    _ => None,
-                };
+                let written = thread_of(&record);
                 let Some(record) = admit(record, governance, &mut left) else {
                     continue;
                 };
@@ -292,6 +171,174 @@ impl ForumStore {
         }
         Ok(done)
     }
+}
+
+/// Returns the key of the thread in a record, if it is one.
+fn thread_of(record: &Record) -> Option<ThreadKey> {
+    match record {
+        Record::Thread(t) => Some(thread_key(t)),
+        _ => None,
+    }
+}
+
+/// Reads a line of an import; `None` at the end.
+fn next_line(lines: &mut dyn BufRead) -> Result<Option<String>, String> {
+    let mut bytes = Vec::new();
+    let read = lines.take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut bytes);
+    match read.map_err(|e| e.to_string())? {
+        0 => Ok(None),
+        _ if bytes.len() as u64 > LINE_BYTES_MAX => {
+            Err(format!("it is longer than {} MiB", LINE_BYTES_MAX >> 20))
+        }
+        _ => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|e| e.utf8_error().to_string()),
+    }
+}
+
+/// Writes threads and posts, a page at a time.
+fn discussions(
+    db: &mut Db,
+    put: &mut impl FnMut(&Record) -> Result<(), ForumError>,
+) -> Result<(), ForumError> {
+    let mut after = 0;
+    loop {
+        let sql = format!(
+            "SELECT {} FROM threads t WHERE t.id > $1 ORDER BY t.id LIMIT $2",
+            rows::threads::COLUMNS
+        );
+        let rows = db.rows(&sql, args![after, PAGE])?;
+        let Some(last) = rows.last() else { break };
+        after = last.int(0)?;
+        for row in &rows {
+            put(&Record::Thread(rows::threads::thread(row)?))?;
+        }
+    }
+    after = 0;
+    loop {
+        let rows = db.rows(
+            &format!(
+                "{} WHERE p.id > $1 ORDER BY p.id LIMIT $2",
+                rows::posts::SELECT
+            ),
+            args![after, PAGE],
+        )?;
+        let Some(last) = rows.last() else { break };
+        after = last.int(0)?;
+        for row in &rows {
+            let post = rows::posts::post(row)?;
+            put(&Record::Post(Post {
+                quoted_post_body: None,
+                quoted_author: None,
+                ..post
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes agents, and what each has read.
+fn agents(
+    db: &mut Db,
+    put: &mut impl FnMut(&Record) -> Result<(), ForumError>,
+) -> Result<(), ForumError> {
+    for row in db.rows(
+        "SELECT name, energy, tokens, turns, skipped, last_run_at FROM agents ORDER BY id",
+        &[],
+    )? {
+        put(&Record::Agent {
+            name: row.line(0)?,
+            energy: row.real(1)?,
+            tokens: row.int(2)?,
+            turns: row.int(3)?,
+            skipped: row.int(4)?,
+            last_run_at: row.maybe_time(5)?,
+        })?;
+    }
+    for row in db.rows("SELECT a.name, s.thread_id, s.post_id FROM seen s JOIN agents a ON a.id = s.agent_id ORDER BY a.id, s.thread_id", &[])? {
+        put(&Record::Seen { agent: row.line(0)?, thread_id: row.int(1)?, post_id: row.int(2)? })?;
+    }
+    for row in db.rows("SELECT a.name, m.forum, m.post_id FROM marks m JOIN agents a ON a.id = m.agent_id ORDER BY a.id, m.forum", &[])? {
+        put(&Record::Mark { agent: row.line(0)?, forum: row.line(1)?, post_id: row.int(2)? })?;
+    }
+    for row in db.rows(
+        "SELECT post_id, digest FROM first_words ORDER BY post_id",
+        &[],
+    )? {
+        put(&Record::FirstWords {
+            post_id: row.int(0)?,
+            digest: row.text(1)?,
+        })?;
+    }
+    Ok(())
+}
+
+/// Writes cycles, visits, accounts, motions with their votes, and settings.
+fn history(
+    db: &mut Db,
+    put: &mut impl FnMut(&Record) -> Result<(), ForumError>,
+) -> Result<(), ForumError> {
+    let cycles = super::cycles::all(db)?;
+    cycles
+        .into_iter()
+        .try_for_each(|cycle| put(&Record::Cycle(Box::new(cycle))))?;
+    super::runs::all(db)?
+        .into_iter()
+        .try_for_each(|run| put(&Record::Run(run)))?;
+    super::accounts::all(db, None)?
+        .into_iter()
+        .try_for_each(|account| put(&Record::Member(account)))?;
+    super::motions::all(db)?
+        .into_iter()
+        .try_for_each(|(motion, votes)| {
+            put(&Record::Motion(motion))?;
+            votes
+                .into_iter()
+                .try_for_each(|vote| put(&Record::Vote(vote)))
+        })?;
+    for row in db.rows(
+        "SELECT motion_id, name FROM electorate ORDER BY motion_id, name",
+        &[],
+    )? {
+        put(&Record::Elector {
+            motion_id: row.int(0)?,
+            name: row.line(1)?,
+        })?;
+    }
+    for row in db.rows(
+        "SELECT forum, key, value, motion_id FROM settings ORDER BY forum, key",
+        &[],
+    )? {
+        put(&Record::Setting {
+            forum: row.line(0)?,
+            key: row.line(1)?,
+            value: row.line(2)?,
+            motion_id: row.int(3)?,
+        })?;
+    }
+    Ok(())
+}
+
+/// Writes the log, a page at a time.
+fn log(
+    db: &mut Db,
+    put: &mut impl FnMut(&Record) -> Result<(), ForumError>,
+) -> Result<(), ForumError> {
+    let mut after = 0;
+    loop {
+        let rows = db.rows(
+            "SELECT id, line FROM log WHERE id > $1 ORDER BY id LIMIT $2",
+            args![after, PAGE],
+        )?;
+        let Some(last) = rows.last() else { break };
+        after = last.int(0)?;
+        for row in &rows {
+            if let Some(line) = row.maybe_json(1)? {
+                put(&Record::Log(line))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Writes the texts that agents save and publish besides posts.
@@ -417,6 +464,7 @@ impl Numbers {
         })
     }
 
+    #[expect(clippy::too_many_lines, reason = "one match over the kinds of records")]
     fn add(&mut self, db: &mut Db, record: Record) -> Result<(), ForumError> {
         match record {
             Record::Forum { .. } => {}
