@@ -5,11 +5,11 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Pure crates. Every other crate may depend on them.
-const OPEN: &[&str] = &["kd-core", "kd-eval", "kd-reading", "kd-vote"];
+/// Crates of pure code that every other crate may depend on.
+const COMMON: &[&str] = &["kd-core", "kd-eval", "kd-reading", "kd-vote"];
 
-/// The allowed dependencies: (crate, crates it may depend on, besides the open ones).
-pub const DOORS: &[(&str, &[&str])] = &[
+/// The allowed dependencies: (crate, crates it may depend on, besides the common ones).
+pub const ALLOWED: &[(&str, &[&str])] = &[
     (
         "kd",
         &[
@@ -56,9 +56,9 @@ pub const DOORS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that only tests may use.
-const TEST_ROOMS: &[&str] = &["kd-fake"];
+const TEST_ONLY: &[&str] = &["kd-fake"];
 /// Development crates that are not part of the program.
-const WORKSHOP: &[&str] = &["xtask", "kd-fake"];
+const DEVELOPMENT: &[&str] = &["xtask", "kd-fake"];
 
 /// Crates that touch the outside world. Pure crates reach none of them.
 const OUTSIDE: &[&str] = &["tokio", "reqwest", "rustix", "notify", "getrandom"];
@@ -87,7 +87,7 @@ pub const NEVER: &[(&str, &[&str])] = &[
 
 /// The dependencies in the manifests.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct House {
+pub struct Graph {
     /// Crate → crates that its code (not its tests) uses.
     pub edges: BTreeMap<String, BTreeSet<String>>,
     /// Crate of [`NEVER`] → every crate its normal dependencies reach.
@@ -95,7 +95,10 @@ pub struct House {
 }
 
 /// Reads the dependencies from `cargo metadata` (offline: the lock file has everything).
-pub fn read(root: &Path) -> Result<House, cargo_metadata::Error> {
+///
+/// # Errors
+/// If `cargo metadata` or `cargo tree` fails.
+pub fn read(root: &Path) -> Result<Graph, cargo_metadata::Error> {
     let metadata = MetadataCommand::new()
         .manifest_path(root.join("Cargo.toml"))
         .exec()?;
@@ -104,48 +107,48 @@ pub fn read(root: &Path) -> Result<House, cargo_metadata::Error> {
         .iter()
         .map(|p| (p.id.clone(), p.name.to_string()))
         .collect();
-    let rooms: BTreeSet<_> = metadata
+    let members: BTreeSet<_> = metadata
         .workspace_packages()
         .iter()
         .map(|p| p.name.to_string())
         .collect();
-    let mut house = House::default();
+    let mut graph = Graph::default();
     for node in metadata.resolve.iter().flat_map(|r| &r.nodes) {
-        let room = &names[&node.id];
-        if rooms.contains(room) {
-            let doors = node
+        let name = &names[&node.id];
+        if members.contains(name) {
+            let needs = node
                 .deps
                 .iter()
                 .filter(|d| d.dep_kinds.iter().any(|k| k.kind == DependencyKind::Normal))
                 .map(|d| names[&d.pkg].clone())
-                .filter(|name| rooms.contains(name));
-            house.edges.insert(room.clone(), doors.collect());
+                .filter(|needed| members.contains(needed));
+            graph.edges.insert(name.clone(), needs.collect());
         }
     }
-    for (room, _) in NEVER {
-        house.reach.insert((*room).to_string(), reach(root, room)?);
+    for (name, _) in NEVER {
+        graph.reach.insert((*name).to_string(), reach(root, name)?);
     }
-    Ok(house)
+    Ok(graph)
 }
 
 /// Returns every crate that a crate's code reaches, with the features it has when built alone. `cargo metadata` cannot
 /// tell: it includes features requested by tests and other crates.
-fn reach(root: &Path, room: &str) -> Result<BTreeSet<String>, cargo_metadata::Error> {
+fn reach(root: &Path, name: &str) -> Result<BTreeSet<String>, cargo_metadata::Error> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let told = std::process::Command::new(cargo)
+    let tree = std::process::Command::new(cargo)
         .args([
             "tree", "--locked", "--edges", "normal", "--target", "all", "--prefix", "none",
             "--format", "{p}",
         ])
-        .args(["--package", room])
+        .args(["--package", name])
         .current_dir(root)
         .output()?;
-    if !told.status.success() {
+    if !tree.status.success() {
         return Err(cargo_metadata::Error::CargoMetadata {
-            stderr: String::from_utf8_lossy(&told.stderr).into_owned(),
+            stderr: String::from_utf8_lossy(&tree.stderr).into_owned(),
         });
     }
-    Ok(String::from_utf8_lossy(&told.stdout)
+    Ok(String::from_utf8_lossy(&tree.stdout)
         .lines()
         .skip(1)
         .filter_map(|line| line.split_whitespace().next())
@@ -154,32 +157,34 @@ fn reach(root: &Path, room: &str) -> Result<BTreeSet<String>, cargo_metadata::Er
 }
 
 /// Returns all violations of the rules.
-pub fn faults(house: &House) -> Vec<String> {
+pub fn faults(graph: &Graph) -> Vec<String> {
     let mut faults = Vec::new();
-    for (room, doors) in &house.edges {
-        if WORKSHOP.contains(&room.as_str()) {
+    for (name, needs) in &graph.edges {
+        if DEVELOPMENT.contains(&name.as_str()) {
             continue;
         }
-        let Some((_, allowed)) = DOORS.iter().find(|(name, _)| name == room) else {
+        let Some((_, allowed)) = ALLOWED.iter().find(|(known, _)| known == name) else {
             faults.push(format!(
-                "{room} is not in the plan: list its allowed edges in DOORS"
+                "{name} has no row in ALLOWED (xtask/src/edges.rs): list the crates that it may depend on"
             ));
             continue;
         };
-        for door in doors {
-            if TEST_ROOMS.contains(&door.as_str()) {
-                faults.push(format!("{room} → {door}: only tests may depend on {door}"));
-            } else if !allowed.contains(&door.as_str())
-                && (OPEN.contains(&room.as_str()) || !OPEN.contains(&door.as_str()))
+        for needed in needs {
+            if TEST_ONLY.contains(&needed.as_str()) {
+                faults.push(format!(
+                    "{name} → {needed}: only tests may depend on {needed}"
+                ));
+            } else if !allowed.contains(&needed.as_str())
+                && (COMMON.contains(&name.as_str()) || !COMMON.contains(&needed.as_str()))
             {
-                faults.push(format!("{room} → {door} is not an edge of the plan"));
+                faults.push(format!("{name} → {needed} is not an allowed dependency: see ALLOWED in xtask/src/edges.rs"));
             }
         }
     }
-    for (room, never) in NEVER {
+    for (name, never) in NEVER {
         for dep in *never {
-            if house.reach.get(*room).is_some_and(|r| r.contains(*dep)) {
-                faults.push(format!("{room} depends on {dep}, which is never allowed"));
+            if graph.reach.get(*name).is_some_and(|r| r.contains(*dep)) {
+                faults.push(format!("{name} depends on {dep}, which is never allowed"));
             }
         }
     }
@@ -187,14 +192,14 @@ pub fn faults(house: &House) -> Vec<String> {
 }
 
 /// Renders the real edges as a Mermaid diagram, including those implied by other paths.
-pub fn picture(house: &House) -> String {
+pub fn picture(graph: &Graph) -> String {
     let mut out = String::from("```mermaid\ngraph TD\n");
-    for (room, doors) in &house.edges {
-        if WORKSHOP.contains(&room.as_str()) {
+    for (name, needs) in &graph.edges {
+        if DEVELOPMENT.contains(&name.as_str()) {
             continue;
         }
-        for door in doors {
-            out.push_str(&format!("    {room} --> {door}\n"));
+        for needed in needs {
+            out.push_str(&format!("    {name} --> {needed}\n"));
         }
     }
     out.push_str("```\n");

@@ -1,5 +1,6 @@
 //! Tasks that cargo does not do: checking crate dependencies, drawing their graph, man pages and completions.
 
+pub mod arms;
 pub mod cycles;
 pub mod edges;
 pub mod first_changes;
@@ -15,6 +16,17 @@ pub fn root() -> PathBuf {
         .parent()
         .map(Path::to_path_buf)
         .unwrap_or_default()
+}
+
+/// Returns the root file of the sources of a crate below `root`.
+pub fn source_root(root: &Path, name: &str) -> PathBuf {
+    let src = root.join("crates").join(name).join("src");
+    let lib = src.join("lib.rs");
+    if lib.is_file() {
+        lib
+    } else {
+        src.join("main.rs")
+    }
 }
 
 /// Replaces the text between a document's markers `<!-- NAME -->` and `<!-- /NAME -->`.

@@ -14,7 +14,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check that every crate depends only on the crates that the plan allows, and holds at most its share of the lines.
+    /// Check that crates depend only on allowed crates, none holds more than its share of the lines, and front ends drop no
+    /// event with a wildcard.
     Edges,
     /// Check that no files of a crate need each other in a circle.
     Cycles,
@@ -24,7 +25,7 @@ enum Task {
         #[arg(default_value = "")]
         name: String,
     },
-    /// Draw the real dependency graph into ARCHITECTURE.md.
+    /// Draw the dependencies of the crates into ARCHITECTURE.md, and write the table of their sizes.
     Picture,
     /// Write man pages and completions of a release build to a folder.
     Dist {
@@ -48,9 +49,12 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     match args.task {
         Task::Edges => {
             let mut faults = xtask::edges::faults(&xtask::edges::read(&root)?);
-            faults.extend(xtask::sizes::faults(&root)?);
+            faults.extend(xtask::sizes::faults(&xtask::sizes::read(&root)?));
+            for name in xtask::arms::SHOWING {
+                faults.extend(xtask::arms::faults(&xtask::source_root(&root, name))?);
+            }
             if faults.is_empty() {
-                println!("every crate depends only on the crates that the plan allows");
+                println!("crates depend only on allowed crates, and front ends handle every event");
                 return Ok(());
             }
             Err(faults.join("\n").into())
@@ -73,9 +77,15 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         }
         Task::Picture => {
             let path = root.join("ARCHITECTURE.md");
-            let picture = xtask::edges::picture(&xtask::edges::read(&root)?);
-            let text = xtask::replace_between(&std::fs::read_to_string(&path)?, "edges", &picture)
+            let graph = xtask::edges::read(&root)?;
+            let picture = xtask::edges::picture(&graph);
+            let sizes = xtask::sizes::read(&root)?;
+            let table = xtask::sizes::table(&sizes, &graph, &xtask::cycles::all(&root)?);
+            let text = std::fs::read_to_string(&path)?;
+            let text = xtask::replace_between(&text, "edges", &picture)
                 .ok_or("ARCHITECTURE.md has lost its markers <!-- edges -->")?;
+            let text = xtask::replace_between(&text, "sizes", &table)
+                .ok_or("ARCHITECTURE.md has lost its markers <!-- sizes -->")?;
             std::fs::write(path, text)?;
             Ok(())
         }

@@ -43,6 +43,8 @@ pub(crate) struct Module {
     pub(crate) globs: Vec<Vec<String>>,
     /// Paths in its code.
     pub(crate) paths: BTreeSet<Vec<String>>,
+    /// Paths in the patterns of its `match` arms.
+    pub(crate) matched: BTreeSet<Vec<String>>,
 }
 
 /// The modules of a crate that are not tests. The first is the root.
@@ -154,8 +156,11 @@ impl Sources {
         Ok(())
     }
 
-    /// Notes every `use` and every path in a piece of code.
+    /// Notes every `use`, every path and every pattern of an arm in a piece of code.
     fn code(&mut self, module: usize, tokens: &[TokenTree]) {
+        for pattern in arms(tokens) {
+            paths_in(pattern, &mut self.modules[module].matched);
+        }
         let mut at = 0;
         while at < tokens.len() {
             match &tokens[at] {
@@ -357,6 +362,59 @@ fn item_len(tokens: &[TokenTree]) -> usize {
         .iter()
         .position(ends)
         .map_or(tokens.len(), |at| at + 1)
+}
+
+/// Returns the patterns of the `match` arms among the tokens, without their guards.
+fn arms(tokens: &[TokenTree]) -> impl Iterator<Item = &[TokenTree]> {
+    let arrows = (1..tokens.len()).filter(|at| is_arrow(&tokens[at - 1..=*at]));
+    arrows.map(|arrow| {
+        let before = &tokens[..arrow - 1];
+        // The arm before ends with a comma, or with its body in braces. The fields of a pattern are braces too: they
+        // follow a name.
+        let mut begin = before.len();
+        while begin > 0 {
+            let is_end = match &before[begin - 1] {
+                TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                    begin < 2 || !matches!(before[begin - 2], TokenTree::Ident(_))
+                }
+                token => is_punct(token, ','),
+            };
+            if is_end {
+                break;
+            }
+            begin -= 1;
+        }
+        let is_if = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "if");
+        let arm = &before[begin..];
+        let end = arm.iter().position(is_if).unwrap_or(arm.len());
+        &arm[..end]
+    })
+}
+
+fn is_arrow(pair: &[TokenTree]) -> bool {
+    is_punct(&pair[0], '=') && is_punct(&pair[1], '>')
+}
+
+/// Notes every path of a pattern, also of those inside it.
+fn paths_in(pattern: &[TokenTree], found: &mut BTreeSet<Vec<String>>) {
+    let mut at = 0;
+    while at < pattern.len() {
+        match &pattern[at] {
+            TokenTree::Ident(_) => {
+                let (path, used) = path(&pattern[at..]);
+                if path.len() > 1 {
+                    found.insert(path);
+                }
+                at += used;
+            }
+            TokenTree::Group(group) => {
+                let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                paths_in(&inner, found);
+                at += 1;
+            }
+            _ => at += 1,
+        }
+    }
 }
 
 fn is_punct(token: &TokenTree, punct: char) -> bool {

@@ -625,10 +625,10 @@ fn recalled(thread: &Thread, from: u32) -> Vec<Record> {
     let mut records = kd_store::log::turns_since(thread, from).unwrap_or_default();
     if !records.is_empty() && !kd_store::log::is_own(thread) {
         for record in &mut records {
-            match &mut record.event {
-                Event::TurnFinished { usage, .. } => *usage = None,
-                Event::TurnFailed { failure, .. } => failure.used = None,
-                _ => {}
+            if let Event::TurnFinished { usage, .. } = &mut record.event {
+                *usage = None;
+            } else if let Event::TurnFailed { failure, .. } = &mut record.event {
+                failure.used = None;
             }
         }
     }

@@ -109,6 +109,7 @@ impl LastRound {
         self.outcome.is_some_and(|o| o != Outcome::Interrupted)
     }
 
+    #[deny(clippy::wildcard_enum_match_arm)]
     fn hear(&mut self, event: &Event) {
         match event {
             Event::TurnQueued { turn, seat, .. } => {
@@ -135,7 +136,23 @@ impl LastRound {
             {
                 self.outcome = Some(*outcome);
             }
-            _ => {}
+            // These events neither open nor end a turn, and do not tell the kind of the round.
+            Event::ThreadOpened { .. }
+            | Event::MessageAdded { .. }
+            | Event::SayQueued { .. }
+            | Event::SayTakenBack { .. }
+            | Event::TurnDelta { .. }
+            | Event::StreamFound { .. }
+            | Event::StreamLost { .. }
+            | Event::SeatMuted { .. }
+            | Event::ModeSet { .. }
+            | Event::OpRefused { .. }
+            | Event::SaveFailed { .. }
+            | Event::FloorYielded { .. }
+            | Event::CouncilSaid { .. }
+            | Event::Promised { .. }
+            | Event::HeldBack { .. }
+            | Event::Noticed { .. } => {}
         }
     }
 

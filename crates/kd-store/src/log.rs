@@ -145,20 +145,26 @@ pub fn turns_since(thread: &Thread, seq: u32) -> Result<Vec<Record>, Error> {
     loop {
         let mut records = Vec::new();
         let mut is_whole = bytes >= size(thread).min(bounds::EVENTS.bytes);
-        each_record(thread, bytes, |record, _| match &record.event {
-            Event::MessageAdded { message, .. } => {
+        each_record(thread, bytes, |record, _| {
+            if let Event::MessageAdded { message, .. } = &record.event {
                 is_whole |= message.is_king() && message.seq <= seq;
-            }
-            Event::TurnQueued { .. } | Event::TurnFinished { .. } | Event::TurnFailed { .. } => {
+            } else if is_of_a_turn(&record.event) {
                 records.push(record);
             }
-            _ => {}
         })?;
         if is_whole {
             return Ok(records);
         }
         bytes = bytes.saturating_mul(8);
     }
+}
+
+/// Returns whether an event is the request or the end of a turn.
+fn is_of_a_turn(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::TurnQueued { .. } | Event::TurnFinished { .. } | Event::TurnFailed { .. }
+    )
 }
 
 /// Returns whether a thread's log is the user's own: neither tracked by git, as one that came with a clone is, nor a file

@@ -363,11 +363,11 @@ fn opening(
 /// Returns the report in a thread's log.
 fn logged(thread: &Thread) -> Option<Report> {
     let records = log::read(thread).ok()?.records;
-    records
-        .into_iter()
-        .rev()
-        .find_map(|record| match record.event {
-            Event::Reviewed { report } => Some(*report),
-            _ => None,
-        })
+    records.into_iter().rev().find_map(|record| {
+        if let Event::Reviewed { report } = record.event {
+            Some(*report)
+        } else {
+            None
+        }
+    })
 }

@@ -201,6 +201,7 @@ impl Report {
     }
 
     /// Returns a progress line for a fact that was already folded in. `dot` separates the parts.
+    #[deny(clippy::wildcard_enum_match_arm)]
     pub fn told(&self, fact: &Fact, dot: &str) -> Option<String> {
         Some(match fact {
             Fact::StageBegan { .. } => {
@@ -235,7 +236,19 @@ impl Report {
             Fact::IterationDecided(decision) => {
                 format!("pass {}: {}", decision.iteration, decision.reason)
             }
-            _ => return None,
+            // Shown as the plan, a live row of a member, a notice or the verdict, or not at all.
+            Fact::PlanMade { .. }
+            | Fact::Opened { .. }
+            | Fact::SeatAsked { .. }
+            | Fact::SeatReplied { .. }
+            | Fact::Cut { .. }
+            | Fact::Readings { .. }
+            | Fact::Noted { .. }
+            | Fact::Remembered { .. }
+            | Fact::ChairReplaced { .. }
+            | Fact::Stopped
+            | Fact::BellRang { .. }
+            | Fact::Concluded(_) => return None,
         })
     }
 

@@ -132,20 +132,23 @@ fn whispers(thread: &Thread, turns: &[&[Message]]) -> Result<Vec<Whisper>, Error
     let mut after = 0;
     let mut found = Vec::new();
     for record in kd_store::log::read(thread)?.records {
-        match record.event {
-            Event::MessageAdded { message, .. } => after = message.seq,
-            Event::CouncilSaid {
-                from,
-                to,
-                text: Some(text),
-                ..
-            } if (first..=last).contains(&after) => found.push(Whisper {
+        if let Event::MessageAdded { message, .. } = &record.event {
+            after = message.seq;
+        }
+        if let Event::CouncilSaid {
+            from,
+            to,
+            text: Some(text),
+            ..
+        } = record.event
+            && (first..=last).contains(&after)
+        {
+            found.push(Whisper {
                 after,
                 from,
                 to,
                 text,
-            }),
-            _ => {}
+            });
         }
     }
     Ok(found)

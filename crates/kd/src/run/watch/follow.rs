@@ -158,10 +158,8 @@ impl Follow {
     fn logged_usage(&self) -> Option<Usage> {
         let king = self.turn.first()?.seq;
         let records = self.logged();
-        let asked = records.iter().rposition(|record| match &record.event {
-            Event::MessageAdded { message, .. } => message.seq == king,
-            _ => false,
-        });
+        let asks = |record: &Record| matches!(&record.event, Event::MessageAdded { message, .. } if message.seq == king);
+        let asked = records.iter().rposition(asks);
         let mut sum: Option<Usage> = None;
         // A round that was retried has several ends.
         for record in records.iter().skip(asked?) {
@@ -259,14 +257,16 @@ impl Follow {
             turn: Some(turn),
             found: false,
         });
-        let (usage, tools, thought) = match last.map(|record| &record.event) {
-            Some(Event::TurnFinished {
-                usage,
-                tools,
-                thought,
-                ..
-            }) => (*usage, *tools, *thought),
-            _ => (None, 0, 0),
+        let (usage, tools, thought) = if let Some(Event::TurnFinished {
+            usage,
+            tools,
+            thought,
+            ..
+        }) = last.map(|record| &record.event)
+        {
+            (*usage, *tools, *thought)
+        } else {
+            (None, 0, 0)
         };
         let event = match failure {
             None => Event::TurnFinished {
@@ -348,11 +348,9 @@ impl Follow {
 
 /// Returns the beginning and the end of the turn that wrote a message, as far as the log tells them.
 fn logged_turn(records: &[Record], seq: u32) -> (Option<Timestamp>, Option<&Record>) {
-    let ended = |record: &Record| match &record.event {
-        Event::TurnFinished { message, .. } | Event::TurnFailed { message, .. } => {
-            *message == Some(seq)
-        }
-        _ => false,
+    let ended = |record: &Record| {
+        matches!(&record.event, Event::TurnFinished { message, .. } | Event::TurnFailed { message, .. }
+            if *message == Some(seq))
     };
     let Some(end) = records.iter().rposition(ended) else {
         return (None, None);
