@@ -349,7 +349,7 @@ fn mask(secrets: &Secrets, talk: &mut Talk) -> Result<Masked, UserError> {
             }
             Said::Picture { picture } => {
                 masked.add(secrets.mask_in_place(&mut picture.media_type));
-                // What a picture shows is not read.
+                // The content of a picture is not read.
                 if let PictureSource::Url(url) = &mut picture.source {
                     masked.add(secrets.mask_in_place(url));
                 }

@@ -203,7 +203,7 @@ pub struct Listener<K> {
     text: String,
     /// The end of the last complete word.
     heard: usize,
-    /// Where each word so far begins.
+    /// The start of each word so far.
     starts: Vec<usize>,
     said: Vec<String>,
     /// The runs that end with the last word: their length by source and position of the last word.

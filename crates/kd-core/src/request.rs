@@ -365,7 +365,7 @@ pub struct Picture {
     pub source: PictureSource,
 }
 
-/// Where a picture is.
+/// The location of a picture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PictureSource {

@@ -265,7 +265,7 @@ impl Actor {
                     }
                     Some(Instruction::Follow(done)) => {
                         self.follow_members();
-                        // Who asked may have left.
+                        // The requester may no longer wait for the answer.
                         let _ = done.send(());
                     }
                     // The session was dropped without closing: nothing waits for the turns.

@@ -467,7 +467,7 @@ impl Remote {
     /// Puts an op into the loop's inbox, as [`Session::send`] does. Does nothing if the session has ended.
     pub fn send(&self, op: Op) {
         if let Some(ops) = self.0.upgrade() {
-            // A full inbox is emptied by a loop that is about to stop.
+            // If the inbox is full, the loop has stopped taking ops and is about to end: the op is dropped.
             let _ = ops.try_send(Instruction::Op(op));
         }
     }

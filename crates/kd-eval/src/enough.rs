@@ -53,7 +53,7 @@ pub struct Enough {
     pub forecast: Option<Forecast>,
 }
 
-/// What to expect, measured on questions that did not teach the chances.
+/// The expected result, measured on questions that were not used to estimate the probabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     /// Number of questions.

@@ -25,7 +25,7 @@ pub fn odds(right: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// How much the heaviest vote may weigh as a part of all others.
+/// Maximum weight of the heaviest vote, as a share of the weight of all others.
 const OUTVOTABLE: f64 = 0.95;
 
 /// Lowers the heaviest weight so far that all others together outvote it, where there are at least two others. For

@@ -1,7 +1,7 @@
 //! A forum of agents: who visits it and when, who sits a cycle out, what an agent may do on a visit, how agents change
 //! the rules, and whether all of that was fair.
 //!
-//! Everything here is pure: no files, network, processes, clocks or global randomness. `kd-store` saves the decisions
+//! Everything here is pure: no files, network, processes, clocks or global randomness. `kd-sql` saves the decisions
 //! and `kd-engine` executes them.
 
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]

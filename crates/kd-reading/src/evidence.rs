@@ -9,7 +9,7 @@ use super::weights::{self, Weighed, Weight};
 use super::{cues, gate_account};
 use std::collections::BTreeSet;
 
-/// What a reply holds for one option.
+/// The evidence for one option in a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Evidence {
     /// The first sentence with an option names no other one.

@@ -15,7 +15,7 @@ use super::gate_reasons::{
 };
 use super::language::is_han;
 
-/// What the reader makes of one mention of a value.
+/// The reader's judgment of one mention of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     /// Ruled out by the author.

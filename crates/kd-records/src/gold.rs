@@ -18,7 +18,7 @@ pub struct Gold {
     kind: Kind,
 }
 
-/// How replies are compared with right answers.
+/// The comparison of replies with right answers.
 #[derive(Clone, Debug, Default)]
 enum Kind {
     Number,

@@ -267,7 +267,7 @@ impl Marks {
         let mut all = Readable::default();
         while let Some(row) = rows.next().map_err(failed)? {
             let id: i64 = row.get(0).map_err(failed)?;
-            // Where there should be text there may be anything.
+            // A column of texts may hold values of any type.
             let read = match row.get::<_, String>(1) {
                 Ok(text) => self.parse(&text),
                 Err(source) => Err(failed(source)),

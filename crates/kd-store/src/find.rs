@@ -59,7 +59,7 @@ pub struct PassedOver {
 /// The reason why a `.kd` is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Its content may be from other users; for an owner, see [`TrustStore::accept_owners`].
+    /// Other users may have written its content. [`TrustStore::accept_owners`] accepts a folder of another owner.
     Distrust(Distrust),
     /// It is above the folder at which the search ends.
     Above(PathBuf),

@@ -116,7 +116,7 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let status = bars::status(app, &look, strip.is_some(), area.width.into());
     pen.line(0, status_y, area.width, &status);
     offers(app, &look, &mut pen, status_y);
-    // What was drawn over a link is none.
+    // A cell that was drawn over a link is no longer a link.
     app.links.retain(|link| is_shown(link, pen.buffer));
     if let Some(search) = &app.search {
         let lead = Span::new(Style::new().bold(), SEARCH);

@@ -35,7 +35,7 @@ pub trait Handler: Send + Sync + 'static {
     }
 }
 
-/// What a job gave.
+/// The result of a job.
 #[derive(Debug)]
 pub enum Step {
     /// Its result. `keep`: the answer may be used for the same question later.
@@ -294,7 +294,7 @@ impl Loop {
     /// Starts jobs that were claimed. Returns when to look again; `None` if no job waits.
     fn begin(&mut self, claimed: Claimed, mut slots: Vec<Slot>) -> Option<Duration> {
         let jobs = claimed.jobs;
-        // What is left for others is left before they are woken.
+        // Slots that it does not need are released before other loops are woken.
         let more = jobs.len() >= slots.len();
         slots.truncate(jobs.len());
         self.slots.wants(more);

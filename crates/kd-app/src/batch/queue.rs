@@ -9,7 +9,7 @@ use kd_sql::batch::{Batch, Batches, Finished, Job};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a claim gave.
+/// The result of a claim.
 pub(super) struct Claimed {
     pub(super) jobs: Vec<Job>,
     /// If there are none.

@@ -276,7 +276,7 @@ pub(crate) fn judged(
         agents: voters.map(|seat| seat.agent.clone()).collect(),
         samples: plan.map_or(0, |plan| u64::from(plan.samples)),
     };
-    // Who decides nothing is not right.
+    // A way without a decision is not right.
     let Some((mut mark, report)) = verdict(layout, &thread, fell).map_err(|why| why.as_line())?
     else {
         return Ok(found);

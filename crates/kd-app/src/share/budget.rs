@@ -56,7 +56,7 @@ impl Book {
     }
 
     /// Reads it as of a day; empty if nothing was booked on that day. A day after that was never valid: the clock was wrong.
-    /// What was booked then counts for today, so that setting a clock back buys nothing, and no longer.
+    /// Its bookings count for today, so that setting the clock back frees no money, and not for longer.
     fn of_day(file: &Path, today: i64) -> Result<Self, UserError> {
         let book = Self::read(file)?.unwrap_or_default();
         let book = Self {
@@ -138,7 +138,7 @@ impl Reserved {
     /// If the user's state folder cannot be read or written: then all of it counts as spent.
     pub fn settle(self, spent: f64) -> Result<(), UserError> {
         let _lock = Lock::take(&lock_path(&self.file), WAIT)?;
-        // What was booked on another day is over.
+        // Bookings of another day no longer count.
         if let Some(mut book) = Book::read(&self.file)?.filter(|book| book.day == self.day) {
             let less = book.booked.saturating_sub(self.pico_usd);
             book.booked = less.saturating_add(pico(spent));

@@ -207,7 +207,7 @@ impl Drop for Direct {
     fn drop(&mut self) {
         let mut state = self.0.0.lock();
         state.direct = state.direct.saturating_sub(1);
-        // What follows from the answer may be another request.
+        // The answer may lead to another request.
         state.last = Some(tokio::time::Instant::now());
     }
 }

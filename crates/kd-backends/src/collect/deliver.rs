@@ -22,10 +22,10 @@ const SUBMITS_MAX: u32 = 8;
 const REFUSALS_MAX: u32 = 3;
 /// The pause where a provider says that too much is waiting.
 const FULL_PAUSE: Duration = Duration::from_secs(60);
-/// How often such a batch is submitted: for a day.
+/// Number of attempts to submit such a batch: enough for a day.
 const FULL_MAX: u32 = 24 * 60;
 
-/// What a hand-over gave.
+/// The result of submitting a batch.
 enum Handed {
     /// The provider's id.
     Accepted(String),

@@ -122,7 +122,7 @@ impl std::fmt::Display for Told {
     }
 }
 
-/// How many requests are where.
+/// Number of requests in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// Provider batches that are not over.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How often results are read before those that are missing are given up.
+/// Number of attempts to read results, before the missing ones count as lost.
 const READS_MAX: u32 = 4;
 
 /// Reads all results of a batch, by request. The first result of a request counts.

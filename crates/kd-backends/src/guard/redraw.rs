@@ -92,7 +92,7 @@ struct Draws {
     answer: Option<Attempt>,
     /// The longest beginning without a repetition.
     best: String,
-    /// What the attempt before repeated.
+    /// The text that the previous attempt repeated.
     before: Option<&'static str>,
     /// Usage of the attempts before.
     spent: Option<Usage>,

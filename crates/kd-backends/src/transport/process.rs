@@ -262,7 +262,7 @@ impl Running {
         }
     }
 
-    /// Waits for its exit, once stdout has ended. A program that keeps running is reported as unseen.
+    /// Waits until the program exits, after its stdout has ended. If it keeps running, the result says that no exit was seen.
     pub async fn exit(&mut self) -> ExitSeen {
         if self.exit.is_none() {
             self.exit = timeout(EXIT, self.child.wait())

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// Maximum characters of an id, as the services accept it.
 const ID_CHARS_MAX: usize = 64;
-/// What a held call returns.
+/// The result of a call that was held back.
 const HELD: &str = "Not run yet: the council gives advice first, below. Then make the call again, changed or not, or do something else.";
 
 /// Whether an answer's calls can be passed on.

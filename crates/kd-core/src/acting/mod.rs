@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use turn::Turn;
 
-/// What a request is opened with.
+/// The input that opens a request.
 #[derive(Clone, Debug)]
 pub struct OpenActing {
     /// The thread.
@@ -256,7 +256,7 @@ impl Acting {
             let text = advice::told(&advice);
             self.tail.push(Said::User { text });
         }
-        // What may wait for advice is not shown as the answer yet.
+        // This may still need advice, so it is not shown as the answer yet.
         let purpose = match self.waits_for_advice() {
             true => Purpose::Exchange,
             false => Purpose::Conclude,

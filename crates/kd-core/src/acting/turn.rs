@@ -53,7 +53,7 @@ pub(super) struct End {
     next: Option<Next>,
 }
 
-/// What follows an answer of the acting member that is not passed on.
+/// The next step after an answer of the acting member that is not passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// It is asked again.

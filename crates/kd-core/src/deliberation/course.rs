@@ -135,7 +135,7 @@ impl Deliberation {
         let Some(frame) = self.frames.last_mut() else {
             return;
         };
-        // Where members are asked one by one, a single answer does not tell.
+        // If members are asked one after the other, a single answer decides nothing yet.
         if self.plan.enough.is_some() && frame.board.answers.len() < 2 {
             return;
         }

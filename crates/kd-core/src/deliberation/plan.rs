@@ -88,7 +88,7 @@ pub struct AskBack {
     pub from: Option<f64>,
 }
 
-/// The reading rules of new plans.
+/// The version of the rules by which new plans read replies.
 pub const READING: u32 = crate::formats::READING.version;
 /// The first version whose records contain the readings of replies.
 pub(super) const NOTED: u32 = 2;
@@ -96,9 +96,9 @@ pub(super) const NOTED: u32 = 2;
 pub(super) const LENIENT: u32 = 3;
 /// The first version of spending by which a request waits until a running one has left room for it.
 pub(super) const WAITS: u32 = 3;
-/// The conclusion rules of new plans.
+/// The version of the rules by which new plans write conclusions.
 pub const WRITING: u32 = crate::formats::WRITING.version;
-/// The spending rules of new plans.
+/// The version of the rules by which new plans reserve and book spending.
 pub const SPENDING: u32 = crate::formats::SPENDING.version;
 
 fn is_first(version: &u32) -> bool {

@@ -336,7 +336,7 @@ impl Newest {
         let opens = |r: &Record| matches!(r.event, Event::ThreadOpened { .. });
         if let Some(from) = at.checked_sub(1).filter(|from| opens(&records[*from])) {
             records.drain(..from);
-            // What was asked after it is another conversation.
+            // Later questions belong to another conversation.
             let end = records.iter().skip(1).position(opens);
             records.truncate(end.map_or(records.len(), |end| end + 1));
             return Some(Self {

@@ -155,7 +155,7 @@ pub fn resume(log: &[Record], plan: Plan, now: Timestamp) -> Result<Resumed, Can
     view.seq = 0;
     // The plan of a deliberation that goes on cannot change.
     view.report.notices.retain(|notice| notice != ITERATE);
-    // What a record promises is no promise of this session.
+    // A promise in the record is not a promise of this session.
     view.report.promised = None;
     Ok(Resumed {
         messages: added.fold(beginning.messages.max(newest.before), u32::max),

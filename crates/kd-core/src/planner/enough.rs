@@ -106,7 +106,7 @@ fn by_strength(seats: &[&mut Seat], learned: &Learned, measured: bool) -> Enough
         .collect();
     match known {
         Some(right) => Enough::by_strength(&right, measured),
-        // What is not known of all cannot weigh some.
+        // Unless the strengths of all members are known, none is weighted.
         None => {
             let weights: Vec<f64> = seats.iter().map(|seat| seat.member.weight).collect();
             Enough::unlearned((0..seats.len()).collect(), &weights)

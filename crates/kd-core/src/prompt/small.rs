@@ -164,7 +164,7 @@ mod tests {
             text(&prompt("pragmatist", role.persona, &asked, Manner::Answer)),
             "You are a helpful AI assistant. You are practical. Answer in a few short sentences.\n\nWhy is the sky blue?"
         );
-        // What the user wrote about a member is kept.
+        // The user's own description of a member is kept.
         assert_eq!(
             text(&prompt(
                 "ann",

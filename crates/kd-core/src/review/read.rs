@@ -19,7 +19,7 @@ const TEXT_BYTES_MAX: usize = 4000;
 const CLAIM_CHARS_MAX: usize = 600;
 /// The largest line number accepted.
 const LINE_MAX: u64 = 10_000_000;
-/// What there may be none of.
+/// The things of which a reply can say that there are none.
 const DEFECTS: &[&str] = &[
     "bug", "bugs", "defect", "defects", "errors", "finding", "findings", "issue", "issues",
     "problem", "problems",

@@ -1,4 +1,4 @@
-//! What serves a member's model, as marks name it.
+//! The name that marks give to the origin of a member's model: service, address or command.
 
 use super::LOCAL;
 use crate::config::{AgentConfig, Config};

@@ -21,7 +21,7 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// Ticks of processor time per second in `/proc`, the same on all architectures.
 const TICKS: f64 = 100.0;
 
-/// What one run costs.
+/// The cost of one run.
 #[derive(Clone, Copy)]
 struct Cost {
     /// CPU time per question.

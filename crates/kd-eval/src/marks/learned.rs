@@ -278,7 +278,8 @@ mod tests {
         (0..n).map(of).collect()
     }
 
-    /// What is left by marks without right answers was won by the winner: it teaches nothing about those who disagreed.
+    /// Without right answers, marks leave only questions that the winner got right: they teach nothing about members that
+    /// disagreed.
     #[test]
     fn the_best_member_is_first_whether_or_not_marks_have_the_right_answer() {
         use crate::enough::MARGIN;

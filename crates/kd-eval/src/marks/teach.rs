@@ -48,7 +48,7 @@ pub fn teaching(marks: &[Mark], unmarked: &[Mark], most: usize) -> Vec<usize> {
     chosen
 }
 
-/// What marks about which one promise is made have in common: kind, protocol, the rule that stops it, models.
+/// The properties that all marks behind one promise share: kind, protocol, stopping rule, models.
 type Group<'m> = (&'m str, &'m str, Option<&'m str>, Vec<&'m str>);
 
 fn group(mark: &Mark) -> Group<'_> {

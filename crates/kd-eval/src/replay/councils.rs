@@ -43,7 +43,7 @@ pub struct Gain {
     pub behind: Option<Behind>,
 }
 
-/// How far a decider that asks fewer members is behind the best weighted count of all of them.
+/// The loss of a decider that asks fewer members, against the best weighted count of all members.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Behind {
     /// The decider that counts all members.

@@ -88,7 +88,7 @@ impl Talks {
             _ => None,
         };
         add(&mut so_far, last.role.name(), &last.text);
-        // What the thread holds already is not said again.
+        // Messages that the thread has already are not added again.
         let thread = thread.filter(|thread| given.as_ref().is_none_or(|given| given == thread));
         let is_named = given.is_some();
         let ask = match thread {

@@ -171,7 +171,7 @@ async fn ask(
     start(face, move |host| host.ask(&ask)).await
 }
 
-/// What is resumed is in the thread: the request has an empty object.
+/// The thread says what to resume: the request has an empty object.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Resume {}

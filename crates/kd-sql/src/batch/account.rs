@@ -44,7 +44,7 @@ impl BatchAccount {
         }
     }
 
-    /// Returns whether a limit of the batch or of the day has refused a request, or one could not be recorded.
+    /// Returns whether the batch must stop: a request exceeded a limit of the batch or of the day, or could not be recorded.
     pub fn is_exhausted(&self) -> bool {
         self.is_exhausted.load(Ordering::SeqCst)
     }

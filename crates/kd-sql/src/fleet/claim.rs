@@ -63,7 +63,7 @@ pub enum Idle {
     Cancelled,
 }
 
-/// What one statement has found of a batch, and claimed if nothing speaks against it.
+/// The result of one statement: the state of a batch, and the jobs claimed from it if it may be asked.
 #[derive(Debug)]
 pub(super) struct First {
     about: Option<About>,
@@ -292,7 +292,7 @@ const FIRST: &str = taking!(
     from " FROM about a LEFT JOIN taken t ON true"
 );
 
-/// What another program wrote there must not fill the memory.
+/// Maximum size, so that a value written by another program cannot fill the memory.
 const BYTES: i32 = QUESTION_BYTES_MAX as i32;
 
 fn take(

@@ -192,7 +192,7 @@ pub(super) fn known(
             if BATCH_RESULT.check(stated(line.as_bytes(), "v")).is_err() {
                 continue;
             }
-            // What another program wrote is no answer.
+            // A value that another program wrote is not an answer.
             if let Ok(line) = serde_json::from_str(line) {
                 found.insert(row.try_get(0)?, line);
             }

@@ -24,7 +24,7 @@ pub struct ThreadFile {
     pub bytes: Vec<u8>,
 }
 
-/// What a job gave.
+/// The result of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
     /// Its result.

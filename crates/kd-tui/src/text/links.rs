@@ -30,7 +30,7 @@ pub struct Found {
 pub fn find<'l>(line: impl Fn(usize) -> Option<&'l Line>, shown: Range<usize>) -> Vec<Found> {
     let mut found = Vec::new();
     let (first, is_inside) = begin_of(&line, shown.start);
-    // Where the address ends in a line that it goes on in.
+    // The end of the address, in the line on which it continues.
     let mut taken = (0, 0);
     if is_inside {
         let start = line(first).map_or(0, |line| indent(&plain(line)));

@@ -146,7 +146,7 @@ pub(crate) struct Run {
     pub(crate) quiet: bool,
 }
 
-/// Tell where a batch stands, and why questions failed
+/// Show the progress of a batch, and why questions failed
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     /// The batch's id or a unique prefix, without `batch-` if you like [default: the running one, else the newest]

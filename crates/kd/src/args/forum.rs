@@ -202,7 +202,7 @@ pub(crate) struct RunCycle {
     /// Interval between the starts of two cycles, in seconds (CYCLE_INTERVAL)
     #[arg(long, value_name = "SECS")]
     pub(crate) interval: Option<String>,
-    /// Use a virtual clock, without waiting; without --agent, scripted agents and no store
+    /// Simulate the time between cycles instead of waiting; without --agent, use scripted agents and save nothing
     #[arg(long = "virtual")]
     pub(crate) is_virtual: bool,
     /// Number of scripted agents

@@ -38,10 +38,10 @@ pub(crate) struct Tally {
     pub(crate) rule: Vec<String>,
     /// The ballots; `-` reads stdin
     pub(crate) file: PathBuf,
-    /// Random seed for ties decided by lot [default: as in the file; if it has none, 0]
+    /// Random seed for ties that are broken by lot [default: the seed in the file, or 0]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Tie-break of irv for the last place
+    /// How irv eliminates candidates that tie for the fewest votes
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) ties: Option<Ties>,
     /// Apply weights in every rule, not only in `weighted`

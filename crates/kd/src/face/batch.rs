@@ -391,7 +391,7 @@ pub(crate) fn row(batch: &Batch, columns: usize, styles: Styles) -> String {
     text
 }
 
-/// What the state of a batch is besides its questions.
+/// The state of a batch, apart from its questions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Now {
     pub(crate) is_running: bool,

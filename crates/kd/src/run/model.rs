@@ -103,7 +103,7 @@ fn list(args: &List, here: &Here, env: &Env) -> Result<(), Error> {
     Ok(())
 }
 
-/// What unverified rows lack.
+/// The note on models that this project has not run.
 const UNVERIFIED: &str = "unverified: this project has not run the file; its SHA-256 is the one that\n\
     other projects pin";
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Maximum bytes of a token file.
 const TOKENS_BYTES_MAX: u64 = 1 << 20;
 
-/// How long a server may take to say that it works.
+/// Maximum time until a server reports that it works.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum bytes of that answer.
 const HEALTH_BYTES_MAX: u64 = 4096;

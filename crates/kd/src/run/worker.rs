@@ -16,7 +16,7 @@ use std::io::Write;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How long a worker that is stopped at once tries to put back what it asks.
+/// Time in which a worker that is stopped at once tries to return its unfinished questions.
 const PUT_BACK: Duration = Duration::from_secs(2);
 
 impl Worker {

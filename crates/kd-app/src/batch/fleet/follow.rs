@@ -115,7 +115,7 @@ impl Follow {
             let is_over = counts.is_over() || batch.batch.cancelled && counts.running == 0;
             let is_ending = batch.batch.cancelled || batch.limited;
             if self.worker.is_none() {
-                // What is still asked after a limit is paid for.
+                // Requests that are still running after a limit was reached are paid for.
                 if is_over || batch.limited && counts.running == 0 {
                     return Ok(why(&batch, is_over));
                 }

@@ -415,7 +415,7 @@ impl Worker {
         self.served.remove(&id);
         self.clear(&id).await;
         if ended.as_ref().map_or(true, |ended| ended.why != Why::Over) {
-            // What it still holds is given back.
+            // The jobs that it still holds are returned.
             let of = id.clone();
             on(&self.fleet, move |fleet| Ok(fleet.release(&of)?)).await?;
         }

@@ -1,4 +1,4 @@
-//! What marks of verdicts alike promise: the weights of votes, the tested promises and the probability.
+//! The promise that marks of similar verdicts support: weights of votes, tested promises, probability.
 
 use super::super::warranty::{MORE_MAX, first_group, holds, ranked};
 use super::super::{By, Evidence, Mark, Promise, RECENT, Scored, Warranty, Watch, fit};

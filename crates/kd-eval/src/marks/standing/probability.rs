@@ -14,7 +14,7 @@ const PRIOR: Logistic = Logistic {
     base: 0.0,
     slope: 4.0,
 };
-/// How much that counts: about as much as one undecided mark.
+/// The weight of that assumption: about that of one undecided mark.
 const PRIOR_PRECISION: f64 = 0.25;
 /// The parts of the marks from which a probability is learned: each part is scored with weights from the others.
 const FOLDS: usize = 4;

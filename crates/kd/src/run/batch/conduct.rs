@@ -114,7 +114,7 @@ async fn play(
                 Caught::Interrupt | Caught::End => {
                     stops += 1;
                     show.stop(&running, stops);
-                    // What is at a provider goes on there.
+                    // Requests at a provider continue there.
                     let waits = stops == 1 && !args.provider_batch;
                     if waits { running.drain() } else { running.stop() }
                 }

@@ -61,7 +61,7 @@ pub(super) fn shown_argument(arg: &str) -> String {
     }
 }
 
-/// What is said when the user has stopped a batch that other machines go on with.
+/// The message after the user has stopped a batch that other machines continue.
 pub(super) fn others_go_on(id: &str) -> String {
     format!(
         "workers on other machines go on; `kd batch cancel {}` stops them",
@@ -69,7 +69,7 @@ pub(super) fn others_go_on(id: &str) -> String {
     )
 }
 
-/// What is said when the user has stopped a run at once, and the database does not answer.
+/// The message after the user has stopped a run at once and the database did not answer.
 pub(super) fn unanswered(id: &str) -> Error {
     let what = format!("{id}: stopped, and the database did not answer");
     Error::new("store", Exit::Error, what).next(

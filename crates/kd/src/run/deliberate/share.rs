@@ -128,7 +128,7 @@ fn agrees(settings: &EvalConfig, args: &Deliberate, here: &Here) -> Result<bool,
         settings.share * 100.0,
         settings.max_usd
     ));
-    // Whoever stops the question has not answered it.
+    // A user who stops the question has not answered it.
     let agrees = agreed_after("Ask them, from now on?")?;
     if let Some(agrees) = agrees {
         keep_consent(here, settings, agrees)?;

@@ -59,7 +59,7 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     };
     let mut all: Vec<(Place, Option<u32>)> = Vec::new();
     for place in places {
-        // What asked its question again goes with it: all of it, as each message may repeat the question.
+        // Threads that asked the same question again are deleted with it completely: any of their messages may repeat the question.
         let again = match &batches {
             Some(file) => file.again(&place.id.0, layout.batch_threads()?)?,
             None => Vec::new(),
