@@ -5,6 +5,7 @@
 //! simulator, a test) executes the commands and returns the results as new inputs.
 
 pub mod acting;
+pub mod attached;
 pub mod batch;
 pub mod build_log;
 pub mod clean;

@@ -1,13 +1,18 @@
 //! Finds the recipients in a text: `@member`, several of them, or `@all`.
 //!
 //! Input: a text and the known names. Output: the mentioned names, in the order of first mention. An `@` is plain text
-//! in code, quotations, mail addresses, paths and URLs, and before any other word.
+//! in code, quotations, mail addresses, paths and URLs, and before any other word. Where it is not, and no known name
+//! follows, it may name a file: [`paths`].
 
 use crate::ids::SeatName;
 use crate::names::{ALL, KING};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// Maximum number of files that a text may name.
+const PATHS_MAX: usize = 256;
+/// Maximum bytes of a path in a text.
+const PATH_BYTES_MAX: usize = 1024;
 /// Pairs of quotation marks.
 const QUOTES: [(char, char); 9] = [
     ('"', '"'),
@@ -45,7 +50,48 @@ impl Mentions {
 
 /// Parses the mentions in a text. Ignores case unless the exact name is known.
 pub fn mentions(text: &str, known: &[&SeatName]) -> Mentions {
-    let mut found = Mentions::default();
+    let mut reader = Reader::new(known);
+    let _ = read(text, &mut reader);
+    reader.found
+}
+
+/// Returns the files that a text may name: for each `@` before something that is no known name, the paths that may be
+/// meant, the longest first. Quotation marks after the `@` enclose a path with spaces.
+pub fn paths(text: &str, known: &[&SeatName]) -> Vec<Vec<String>> {
+    let mut reader = Reader {
+        paths: Some(Vec::new()),
+        ..Reader::new(known)
+    };
+    let _ = read(text, &mut reader);
+    reader.paths.unwrap_or_default()
+}
+
+/// Returns the line that closes the code block in which a text ends, if it ends in one.
+pub fn open_fence(text: &str) -> Option<String> {
+    let (mark, count) = read(text, &mut Reader::new(&[]))?;
+    Some(mark.to_string().repeat(count))
+}
+
+/// What is read from a text.
+struct Reader<'k> {
+    known: &'k [&'k SeatName],
+    found: Mentions,
+    /// The paths, if they are wanted.
+    paths: Option<Vec<Vec<String>>>,
+}
+
+impl<'k> Reader<'k> {
+    fn new(known: &'k [&'k SeatName]) -> Self {
+        Self {
+            known,
+            found: Mentions::default(),
+            paths: None,
+        }
+    }
+}
+
+/// Reads a text. Returns the mark of the code block in which it ends.
+fn read(text: &str, reader: &mut Reader<'_>) -> Option<(char, usize)> {
     let mut fence: Option<(char, usize)> = None;
     let mut paragraph = 0..0;
     let mut at = 0;
@@ -67,12 +113,12 @@ pub fn mentions(text: &str, known: &[&SeatName]) -> Mentions {
         if words && paragraph.end == range.start {
             paragraph.end = range.end;
         } else {
-            read_paragraph(text, paragraph, known, &mut found);
+            read_paragraph(text, paragraph, reader);
             paragraph = if words { range } else { at..at };
         }
     }
-    read_paragraph(text, paragraph, known, &mut found);
-    found
+    read_paragraph(text, paragraph, reader);
+    fence
 }
 
 /// Returns the known name closest to a misspelled one.
@@ -100,7 +146,7 @@ fn fence_mark(line: &str) -> Option<(char, usize)> {
     (count >= 3 && !rest.contains('`')).then_some((c, count))
 }
 
-fn read_paragraph(text: &str, range: Range<usize>, known: &[&SeatName], found: &mut Mentions) {
+fn read_paragraph(text: &str, range: Range<usize>, reader: &mut Reader<'_>) {
     let leads = text[..range.start].trim().is_empty();
     let text = &text[range];
     if !text.contains('@') {
@@ -124,17 +170,68 @@ fn read_paragraph(text: &str, range: Range<usize>, known: &[&SeatName], found: &
             let rest = &text[at + 1..];
             let end = rest.find(|c: char| !is_name_char(c)).unwrap_or(rest.len());
             let (run, after) = rest.split_at(end);
+            let mut is_name = false;
             if !goes_on(after) {
-                if let Some(len) = read_name(run, known, found) {
+                if let Some(len) = read_name(run, reader.known, &mut reader.found) {
                     mention_end = at + 1 + len;
+                    is_name = true;
                 } else if leads && text[..at].trim().is_empty() {
                     let run = run.trim_end_matches(['.', '-', '_']);
-                    found.stranger = Some(run.to_owned()).filter(|run| !run.is_empty());
+                    reader.found.stranger = Some(run.to_owned()).filter(|run| !run.is_empty());
                 }
+            }
+            if let Some(paths) = reader
+                .paths
+                .as_mut()
+                .filter(|paths| paths.len() < PATHS_MAX)
+                && !is_name
+            {
+                let meant = paths_in(rest);
+                paths.extend((!meant.is_empty()).then_some(meant));
             }
         }
         before = c;
     }
+}
+
+/// Returns the paths that the text after an `@` may mean, the longest first.
+fn paths_in(rest: &str) -> Vec<String> {
+    if let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+        let inner = &rest[1..];
+        let end = inner
+            .find([quote, '\n'])
+            .filter(|end| inner[*end..].starts_with(quote));
+        let path = end.map_or("", |end| &inner[..end]);
+        return (!path.trim().is_empty() && path.len() <= PATH_BYTES_MAX)
+            .then(|| path.to_owned())
+            .into_iter()
+            .collect();
+    }
+    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '|' | '*');
+    if rest.starts_with('@') {
+        return Vec::new();
+    }
+    let mut path = &rest[..rest.floor_char_boundary(PATH_BYTES_MAX)];
+    path = &path[..path.find(ends).unwrap_or(path.len())];
+    let mut meant: Vec<String> = Vec::new();
+    let mut push = |path: &str| {
+        if !path.is_empty() && meant.iter().all(|other| other != path) {
+            meant.push(path.to_owned());
+        }
+    };
+    push(path);
+    // Scripts without spaces between words go on after a path.
+    let first = path.find(is_east_asian);
+    for path in [path, &path[..first.unwrap_or(path.len())]] {
+        let bare = path.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '/' && c != '_');
+        push(bare);
+        // `src/main.rs:42` and `src/main.rs:42-50` name lines of a file.
+        let name = bare.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | '-'));
+        if bare[name.len()..].starts_with(':') {
+            push(name);
+        }
+    }
+    meant
 }
 
 /// Returns whether an `@` after this character can begin a mention.
@@ -381,6 +478,43 @@ mod tests {
         ] {
             assert_eq!(whom(text), "", "{text:?}");
         }
+    }
+
+    #[test]
+    fn an_at_sign_before_another_word_may_name_a_file() {
+        let names = ["claude", "gpt-5.1"].map(|n| SeatName::new(n).unwrap());
+        let known: Vec<&SeatName> = names.iter().collect();
+        for (text, expected) in [
+            (
+                "What is wrong in @src/main.rs and @shot.png?",
+                "src/main.rs|shot.png? shot.png",
+            ),
+            ("@claude @gpt-5.1. @all @king", ""),
+            ("@claude.md and @claude/notes", "claude.md|claude/notes"),
+            ("(@a.rs), **@b.rs**", "a.rs), a.rs|b.rs"),
+            ("@\"my notes.md\" and @'a b'", "my notes.md|a b"),
+            ("@\"never closed", ""),
+            ("@\"over\nlines\"", ""),
+            (
+                "@~/notes.md @/etc/hosts @../x",
+                "~/notes.md|/etc/hosts|../x",
+            ),
+            (
+                "@src/main.rs:42-50, @a:1",
+                "src/main.rs:42-50, src/main.rs:42-50 src/main.rs|a:1 a",
+            ),
+            ("请看@src/main.rs，谢谢", "src/main.rs，谢谢 src/main.rs"),
+            ("@dataclass", "dataclass"),
+            ("mail a@b.md, git@x.md:y, https://x/@a.md, ./@b", ""),
+            ("`@a.md` \"@b.md\" '@c.md'", ""),
+            ("> @a.md\n\n```\n@b.md\n```\n~~~\n@c.md", ""),
+            ("@ and @@ and @.", "."),
+        ] {
+            let found: Vec<String> = paths(text, &known).iter().map(|p| p.join(" ")).collect();
+            assert_eq!(found.join("|"), expected, "{text:?}");
+        }
+        let many = "(@".repeat(200_000);
+        assert!(paths(&many, &known).len() <= PATHS_MAX);
     }
 
     #[test]
