@@ -7,9 +7,8 @@ use crate::export::{self, Format};
 use crate::kingdom::Kingdom;
 use crate::marks::{self, Marked};
 use crate::request::Terms;
-use crate::{forks, outfile, ready, resume, seating, secrets, threads, trust};
+use crate::{files, forks, outfile, ready, resume, seating, secrets, threads, trust};
 use kd_core::deliberation::report::Report;
-use kd_core::fuzzy;
 use kd_core::message::{Message, settled};
 use kd_core::protocols::ProtocolKind;
 use kd_core::seating::{SeatRequest, Seated};
@@ -29,8 +28,6 @@ use std::sync::{Mutex, PoisonError};
 const TAIL: usize = 100;
 /// Threads to choose from.
 const THREADS_MAX: usize = 500;
-/// Files that are offered.
-const FILES_MAX: usize = 50;
 
 /// A request to open a chat: its members and its thread.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -156,7 +153,7 @@ pub trait ChatHost: Send + Sync + 'static {
     /// If the folder cannot be read.
     fn threads(&self) -> Result<Vec<ThreadRow>, String>;
 
-    /// Returns paths of files with this prefix; folders end in a slash.
+    /// Returns paths that the beginning of one may mean, best first; folders end in a slash.
     fn files(&self, begun: &str) -> Vec<String>;
 
     /// Returns what a thread's log tells about the messages from a number on.
@@ -722,35 +719,7 @@ impl ChatHost for Chat {
     }
 
     fn files(&self, begun: &str) -> Vec<String> {
-        let (folder, start) = begun.rsplit_once('/').unwrap_or(("", begun));
-        let below = match folder {
-            "" if begun.starts_with('/') => "/",
-            folder => folder,
-        };
-        let Ok(here) = self.kingdom.env().folder() else {
-            return Vec::new();
-        };
-        let at = here.join(below);
-        let Ok(entries) = std::fs::read_dir(at) else {
-            return Vec::new();
-        };
-        let mut found: Vec<String> = entries
-            .flatten()
-            .filter_map(|e| {
-                let name = e.file_name().into_string().ok()?;
-                let hidden = name.starts_with('.') && !start.starts_with('.');
-                if hidden || name.contains(char::is_whitespace) {
-                    return None;
-                }
-                let slash = if e.path().is_dir() { "/" } else { "" };
-                Some(format!("{name}{slash}"))
-            })
-            .collect();
-        found.sort();
-        let mut found = fuzzy::best(start, found, |name| name);
-        found.truncate(FILES_MAX);
-        let lead = &begun[..begun.len() - start.len()];
-        found.iter().map(|name| format!("{lead}{name}")).collect()
+        files::beginning_with(begun, self.kingdom.env())
     }
 
     fn reseat(&self, id: &str, change: &Seating) -> Result<String, String> {

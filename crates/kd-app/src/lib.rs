@@ -35,6 +35,7 @@ pub mod deliberation;
 mod env;
 mod error;
 pub mod export;
+mod files;
 #[cfg(feature = "forum")]
 mod folder_host;
 pub mod forks;

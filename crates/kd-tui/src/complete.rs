@@ -47,7 +47,7 @@ pub fn candidates(text: &str, cursor: usize, known: &Known<'_>) -> Option<Candid
             list.extend(
                 (known.files)(name)
                     .into_iter()
-                    .map(|f| (format!("@{f}"), "file".to_owned())),
+                    .filter_map(|file| Some((mention_of(&file)?, "file".to_owned()))),
             );
         }
         list
@@ -105,6 +105,16 @@ fn mentions(name: &str, members: &[SeatName]) -> Vec<(String, String)> {
     list
 }
 
+/// Returns the words that attach a file: a path with spaces is in quotes. `None` if it cannot be written, or is a folder
+/// whose path could not be continued.
+fn mention_of(path: &str) -> Option<String> {
+    if !path.contains(|c: char| c.is_whitespace() || c == '\'' || c == '"') {
+        return Some(format!("@{path}"));
+    }
+    let is_plain = !path.ends_with('/') && !path.contains(['"', '\n']);
+    is_plain.then(|| format!("@\"{path}\""))
+}
+
 fn takes_two(command: &str) -> bool {
     slash::find(command).is_some_and(|command| command.takes == Takes::MaybeTwo)
 }
@@ -139,7 +149,11 @@ fn arguments(command: &str, word: &str, known: &Known<'_>) -> Vec<(String, Strin
             .into_iter()
             .map(|c| of(c, "mark"))
             .collect(),
-        Takes::MaybeFile => (known.files)(word).iter().map(|f| of(f, "file")).collect(),
+        Takes::MaybeFile => (known.files)(word)
+            .iter()
+            .filter(|file| !file.contains(char::is_whitespace))
+            .map(|file| of(file, "file"))
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -154,7 +168,7 @@ mod tests {
             members: &members,
             modes: &["broadcast", "manual"],
             files: &|begun| {
-                ["src/main.rs", "src/lib.rs"]
+                ["src/main.rs", "src/lib.rs", "my notes.md", "my folder/"]
                     .into_iter()
                     .filter(|f| f.starts_with(begun))
                     .map(str::to_owned)
@@ -184,6 +198,8 @@ mod tests {
         assert_eq!(offered("/mode mn"), ["manual"]);
         assert_eq!(offered("/copy c"), ["claude", "codex", "cursor", "code"]);
         assert_eq!(offered("see @src/m"), ["@src/main.rs"]);
+        assert_eq!(offered("see @my"), ["@\"my notes.md\""]);
+        assert_eq!(offered("/export my"), [""; 0]);
         for nothing in [
             "",
             "hello",
