@@ -7,6 +7,7 @@ use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use crate::resume::Unfinished;
 use crate::{ready, seating};
+use kd_core::attached::typed;
 use kd_core::clean::clean_text;
 use kd_core::config::Config;
 use kd_core::conversation::How;
@@ -153,7 +154,8 @@ impl AsidePlanner<'_> {
             deliberation::marks(env, planner::kind_of(&config.deliberation, &question));
         let brief = Brief {
             question: &question,
-            asked: &question,
+            // What attached files say does not choose how to answer.
+            asked: typed(&question),
             members: &names,
             all_sit: false,
             // Integers that every JSON parser represents exactly.

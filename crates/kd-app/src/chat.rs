@@ -1,19 +1,23 @@
 //! A chat: threads to choose from, sessions that are joined, asides, drafts and files, for a screen or a plain terminal.
 
 use crate::aside::AsidePlanner;
+use crate::attach::{self, Attaching};
 use crate::council::{conversation, names};
-use crate::error::UserError;
+use crate::error::{ErrorKind, UserError};
 use crate::export::{self, Format};
 use crate::kingdom::Kingdom;
 use crate::marks::{self, Marked};
 use crate::request::Terms;
 use crate::{files, forks, outfile, ready, resume, seating, secrets, threads, trust};
+use kd_core::attached;
 use kd_core::deliberation::report::Report;
+use kd_core::mention::mentions;
 use kd_core::message::{Message, settled};
 use kd_core::protocols::ProtocolKind;
 use kd_core::seating::{SeatRequest, Seated};
 use kd_core::secrets::Secrets;
 use kd_core::slash::{Fork, Seating, Way};
+use kd_core::spending::Price;
 use kd_core::{Aside, Event, Record, Roster, SeatName, ThreadId, Timestamp};
 use kd_engine::{Engine, Session};
 use kd_store::typed::{self, WindowDraft};
@@ -89,6 +93,15 @@ pub struct Older {
     pub has_more: bool,
 }
 
+/// A message with the files that it attaches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// The text.
+    pub body: String,
+    /// What the user should know, one line each.
+    pub told: Vec<String>,
+}
+
 /// A session being opened.
 pub type Joining = Pin<Box<dyn Future<Output = Result<Session, String>> + Send>>;
 
@@ -116,6 +129,13 @@ pub trait ChatHost: Send + Sync + 'static {
         question: Option<String>,
         muted: &[SeatName],
     ) -> Result<Aside, String>;
+
+    /// Attaches the files that a message names where the user `typed` it, not in what was pasted. A message whose files
+    /// need consent is refused the first time; sending it again is consent.
+    fn attach(&self, body: &str, typed: &str, members: &[SeatName]) -> Result<Said, String>;
+
+    /// Says what the input would attach, with its size; `None` if it names no file.
+    fn weigh(&self, typed: &str, members: &[SeatName]) -> Option<String>;
 
     /// Returns up to `most` messages of a thread before a number, in order.
     ///
@@ -193,6 +213,8 @@ pub struct Chat {
     reseated: Mutex<BTreeMap<ThreadId, Vec<String>>>,
     /// The drafts of this window, by thread.
     drafts: Mutex<BTreeMap<ThreadId, WindowDraft>>,
+    /// The files for which the last message was refused: they need consent.
+    doubted: Mutex<Vec<PathBuf>>,
 }
 
 impl Kingdom {
@@ -216,6 +238,7 @@ impl Kingdom {
             secrets,
             reseated: Mutex::default(),
             drafts: Mutex::default(),
+            doubted: Mutex::default(),
         })
     }
 }
@@ -436,6 +459,68 @@ impl Chat {
         let told = self.differs(&thread).into_iter().chain(offered(&thread));
         let engine = self.engine.clone().telling(told);
         Ok(engine.join(thread, open, queue.as_deref())?)
+    }
+
+    /// Attaches the files that a message names where the user `typed` it. A message whose files need consent is refused;
+    /// on a terminal, sending it again is consent.
+    ///
+    /// # Errors
+    /// If a file cannot be attached, or needs consent.
+    pub fn attach(
+        &self,
+        body: &str,
+        typed: &str,
+        members: &[SeatName],
+        on_terminal: bool,
+    ) -> Result<Said, UserError> {
+        let found = Attaching::find(typed, members, &[], self.kingdom.env())?;
+        let files: Vec<PathBuf> = found.doubted().into_iter().map(PathBuf::from).collect();
+        let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::take(&mut *doubted);
+        if let Some(doubts) = found.doubts().filter(|_| !on_terminal || before != files) {
+            let refused = UserError::new(ErrorKind::Refused, format!("not sent: {doubts}"));
+            if on_terminal {
+                *doubted = files;
+                return Err(refused
+                    .next("send the message again to attach it; in `backticks`, @NAME is text"));
+            }
+            let options = found.options();
+            return Err(refused.next(format!("kd ask --continue {options} \"…\" attaches it")));
+        }
+        drop(doubted);
+        let read = found.read(&self.prices(typed, members))?;
+        let mut said = Said {
+            body: body.to_owned(),
+            told: read.lines,
+        };
+        if !read.blocks.is_empty() {
+            let blocks = read.blocks.into_iter().map(|mut block| {
+                let masked = self.secrets.mask_in_place(&mut block);
+                said.told.extend(masked.line());
+                block
+            });
+            let blocks: Vec<String> = blocks.collect();
+            said.body = attached::append(body, &blocks);
+        }
+        Ok(said)
+    }
+
+    /// Returns the prices of those members that a message addresses.
+    fn prices(&self, typed: &str, members: &[SeatName]) -> Vec<Option<Price>> {
+        let said = mentions(typed, &members.iter().collect::<Vec<_>>());
+        let asked = match said.all || said.seats.is_empty() {
+            true => members,
+            false => said.seats.as_slice(),
+        };
+        let config = self.kingdom.config();
+        let request = SeatRequest {
+            members: asked.iter().map(ToString::to_string).collect(),
+            ..self.request.seats.clone()
+        };
+        match kd_core::seating::seat(config, &request) {
+            Ok(seated) => attach::prices(config, seated.roster.members()),
+            Err(_) => vec![None],
+        }
     }
 
     /// Prepares what answers a question, or the user's last one, in a way of its own.
@@ -689,12 +774,32 @@ impl ChatHost for Chat {
         question: Option<String>,
         muted: &[SeatName],
     ) -> Result<Aside, String> {
-        let planned = || {
+        let planned = || -> Result<Aside, UserError> {
             let thread = self.thread(id)?;
             let seated = self.seat(Some(&thread), false)?;
-            self.aside_in(&thread, &seated.roster, (way, question), muted, true)
+            let members = names(&seated.roster);
+            let attach = |body: String| Chat::attach(self, &body, &body, &members, true);
+            let said = question.map(attach).transpose()?;
+            let (question, told) = match said {
+                Some(said) => (Some(said.body), said.told),
+                None => (None, Vec::new()),
+            };
+            let aside = self.aside_in(&thread, &seated.roster, (way, question), muted, true)?;
+            Ok(Aside {
+                notices: told.into_iter().chain(aside.notices).collect(),
+                ..aside
+            })
         };
         planned().map_err(line)
+    }
+
+    fn attach(&self, body: &str, typed: &str, members: &[SeatName]) -> Result<Said, String> {
+        Chat::attach(self, body, typed, members, true).map_err(line)
+    }
+
+    fn weigh(&self, typed: &str, members: &[SeatName]) -> Option<String> {
+        let found = Attaching::find(typed, members, &[], self.kingdom.env()).ok()?;
+        found.line(&self.prices(typed, members))
     }
 
     fn older(&self, id: &str, before: u32, most: usize) -> Result<Older, String> {

@@ -209,6 +209,16 @@ impl<'k> Council<'k> {
         })
     }
 
+    /// Returns the settings of the question.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns the members.
+    pub fn members(&self) -> &[Member] {
+        self.seated.roster.members()
+    }
+
     /// The members that the thread is without, because they are held back.
     pub fn left_out(&self) -> &[SeatName] {
         &self.left_out

@@ -115,7 +115,7 @@ mod tests {
         let env = Env::of([("HOME", dir.path())]).in_folder(dir.path().join("work"));
         for (begun, expected) in [
             ("main", "maintain.md|src/main.rs|src/deep/main.rs"),
-            ("src/m", "src/main.rs"),
+            ("src/m", "src/main.rs|src/deep/main.rs"),
             ("sdm", "src/deep/main.rs"),
             ("target/", "target/main.o"),
             (".h", ".hidden/"),

@@ -27,6 +27,7 @@
 pub mod acting;
 mod answers;
 pub mod aside;
+pub mod attach;
 #[cfg(feature = "forum")]
 pub mod batch;
 mod chat;
@@ -71,7 +72,7 @@ pub mod trust;
 pub mod words;
 
 pub use answers::Answers;
-pub use chat::{Chat, ChatHost, ChatOpening, ChatRequest, Joining, Older, ThreadRow};
+pub use chat::{Chat, ChatHost, ChatOpening, ChatRequest, Joining, Older, Said, ThreadRow};
 pub use council::{Council, Opened, Prepared, Started};
 pub use deliberation::Deliberate;
 pub use env::Env;

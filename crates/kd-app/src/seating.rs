@@ -119,13 +119,19 @@ pub(crate) fn near_miss_in(
     config: &Config,
     members: &[Member],
 ) -> Option<String> {
+    let names = names_in(config, members);
+    let known: Vec<&SeatName> = names.iter().collect();
+    mentions(&question.asked, &known).near_miss(&known)
+}
+
+/// Returns the names of the settings and of these members.
+pub fn names_in(config: &Config, members: &[Member]) -> Vec<SeatName> {
     let configured = config.agents.keys().chain(&config.council.members);
     let mut names: Vec<SeatName> = configured
         .filter_map(|name| SeatName::new(name).ok())
         .collect();
     names.extend(members.iter().map(|member| member.name.clone()));
-    let known: Vec<&SeatName> = names.iter().collect();
-    mentions(&question.asked, &known).near_miss(&known)
+    names
 }
 
 /// Returns the configured prompt of every member.

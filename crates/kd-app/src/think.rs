@@ -10,7 +10,7 @@ use kd_core::duet::seats::{DuetRequest, Seats, seat};
 use kd_core::duet::{DuetLimits, OpenDuet};
 use kd_core::seating::SeatRequest;
 use kd_core::secrets::Secrets;
-use kd_core::{Address, Duet, Op};
+use kd_core::{Address, Duet, Op, Roster};
 use kd_engine::Opening;
 use kd_store::Thread;
 
@@ -106,6 +106,16 @@ impl<'k> Debate<'k> {
             arbiter,
         } = &self.seats;
         [fast, rigorous, arbiter.as_ref().unwrap_or(rigorous)]
+    }
+
+    /// Returns the settings of the question.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns the members.
+    pub fn roster(&self) -> Roster {
+        self.seats.roster()
     }
 
     /// Prepares a question: masks secrets, and checks that the members can answer. Nothing is written yet.

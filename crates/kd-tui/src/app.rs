@@ -20,11 +20,12 @@ use crate::select::{Area, Selection};
 use crate::text::style::Styles;
 use crate::theme::Theme;
 use kd_app::{ChatOpening, Older, ThreadRow};
-use kd_core::mention::mentions;
+use kd_core::attached;
+use kd_core::mention::{self, mentions};
 use kd_core::protocols;
 use kd_core::slash::{Fork, Seating, Way};
 use kd_core::view::View;
-use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
+use kd_core::{Address, Event, Message, Op, Record, SeatName, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,6 +107,8 @@ pub enum Msg {
     Refused(String),
     /// Text returned from the editor.
     Edited(String),
+    /// What this input attaches, if it names files.
+    Weighed(String, Option<String>),
 }
 
 /// An action for the loop.
@@ -113,6 +116,15 @@ pub enum Msg {
 pub enum Effect {
     /// Send an op to the session.
     Send(Op),
+    /// Send this message, with the files that it names where the user typed it.
+    Say {
+        /// The message.
+        body: String,
+        /// The input, in which pasted texts are folded.
+        typed: String,
+    },
+    /// Look at the files that the input names.
+    Weigh(String),
     /// The user is typing a message for these members: start their programs.
     Prepare(Vec<SeatName>),
     /// Answer a question, or the user's last one, in another way.
@@ -228,6 +240,10 @@ pub struct App {
     unsaid: Option<String>,
     /// What is wrong with the settings of the screen.
     wrong: Vec<String>,
+    /// Paths in the input that may be files.
+    named: Vec<Vec<String>>,
+    /// What the input attaches.
+    pub(crate) attaches: Option<String>,
 }
 
 impl App {
@@ -265,6 +281,8 @@ impl App {
             stopped: None,
             unsaid: None,
             wrong: Vec::new(),
+            named: Vec::new(),
+            attaches: None,
             settings,
         }
     }
@@ -282,6 +300,7 @@ impl App {
             Msg::Input(input) => {
                 self.input(input, files, &mut fx);
                 self.prepare(&mut fx);
+                self.weigh(&mut fx);
             }
             Msg::Resize(columns, rows) => {
                 if self.size.0 != columns {
@@ -310,6 +329,8 @@ impl App {
                 self.unpost();
                 self.give_back();
                 self.refuse(why);
+                // The message is in the input again.
+                self.weigh(&mut fx);
             }
             Msg::Older(older) => {
                 self.log.add_older(older);
@@ -346,6 +367,13 @@ impl App {
             Msg::Refused(why) => {
                 self.log.follow();
                 self.refuse(why);
+            }
+            Msg::Weighed(typed, line) => {
+                let known: Vec<&SeatName> = self.members.iter().collect();
+                if mention::paths(&typed, &known) == self.named {
+                    self.attaches = line;
+                    self.dirty = true;
+                }
             }
             Msg::Edited(text) => {
                 self.editor.set(text.trim_end_matches('\n'));
@@ -690,6 +718,8 @@ impl App {
 
     /// Puts a retracted message into the input, before its current text.
     fn take_back(&mut self, body: &str) {
+        // What it attaches is read again when it is sent.
+        let body = attached::typed(body);
         let text = match self.editor.text() {
             "" => body.to_owned(),
             rest => format!("{body}\n{rest}"),
@@ -726,9 +756,44 @@ impl App {
         }
     }
 
+    /// Asks for the size of the files that the input names, if these are others than before.
+    fn weigh(&mut self, fx: &mut Vec<Effect>) {
+        let known: Vec<&SeatName> = self.members.iter().collect();
+        let text = self.editor.text();
+        let named = match text.contains('@') {
+            true => mention::paths(text, &known),
+            false => Vec::new(),
+        };
+        if named == self.named {
+            return;
+        }
+        match named.is_empty() {
+            true => self.attaches = None,
+            false => fx.push(Effect::Weigh(text.to_owned())),
+        }
+        self.named = named;
+    }
+
     fn send(&mut self, op: Op, fx: &mut Vec<Effect>) {
+        self.put(Effect::Send(op), fx);
+    }
+
+    /// Sends a message. The loop looks for files only where it may name some.
+    fn say(&mut self, body: String, typed: String, fx: &mut Vec<Effect>) {
+        let known: Vec<&SeatName> = self.members.iter().collect();
+        let effect = match mention::paths(&typed, &known).is_empty() {
+            true => Effect::Send(Op::Say {
+                body,
+                to: Address::All,
+            }),
+            false => Effect::Say { body, typed },
+        };
+        self.put(effect, fx);
+    }
+
+    fn put(&mut self, effect: Effect, fx: &mut Vec<Effect>) {
         self.prepared = false;
-        self.outbox.push(Effect::Send(op));
+        self.outbox.push(effect);
         self.post(fx);
     }
 
@@ -744,7 +809,7 @@ impl App {
         let said: Vec<String> = std::mem::take(&mut self.outbox)
             .into_iter()
             .filter_map(|effect| match effect {
-                Effect::Send(Op::Say { body, .. }) => Some(body),
+                Effect::Send(Op::Say { body, .. }) | Effect::Say { body, .. } => Some(body),
                 _ => None,
             })
             .collect();

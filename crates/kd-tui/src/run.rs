@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 use kd_app::{ChatHost, Session, Subscription, Update};
 use kd_core::search_path;
 use kd_core::slash::Way;
-use kd_core::{Aside, Op, Timestamp};
+use kd_core::{Address, Aside, Op, Timestamp};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use std::io::{self, Write as _};
@@ -332,6 +332,25 @@ impl Stage {
                 if let Some(Err(error)) = sent {
                     self.tell(Msg::Failed(format!("{error}: {}", error.hint())));
                 }
+            }
+            Effect::Say { body, typed } => {
+                match self.host.attach(&body, &typed, self.app.members()) {
+                    Ok(said) => {
+                        for line in said.told {
+                            self.tell(Msg::Noted(line));
+                        }
+                        let (body, to) = (said.body, Address::All);
+                        return self.carry_out(Effect::Send(Op::Say { body, to }));
+                    }
+                    Err(why) => return self.tell(Msg::Failed(why)),
+                }
+            }
+            Effect::Weigh(typed) => {
+                let members = self.app.members().to_vec();
+                self.ask(move |host| {
+                    let line = host.weigh(&typed, &members);
+                    Msg::Weighed(typed, line)
+                });
             }
             Effect::Prepare(who) => {
                 if let Some(session) = &self.session {

@@ -1230,6 +1230,58 @@ fn a_long_paste_is_folded_and_sent_in_full() {
 }
 
 #[test]
+fn an_attached_file_is_weighed_while_it_is_typed_and_folded_in_the_log() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    let effects = play.keys(b"Why @src/main.rs");
+    let typed = "Why @src/main.rs".to_owned();
+    assert!(effects.contains(&Effect::Weigh(typed.clone())));
+    let line = "attaches src/main.rs: 1.2 KiB, about 300 tokens";
+    let weighed = Msg::Weighed("Why @src/main".into(), Some("stale".into()));
+    play.app.update(weighed, &no_files);
+    assert!(!play.shows("stale"));
+    let weighed = Msg::Weighed(typed, Some(line.into()));
+    play.app.update(weighed, &no_files);
+    assert!(play.shows(line));
+    play.keys(b"?\x1b[200~@a\n@b\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\x1b[201~");
+    // The loop reads the file; what is pasted names none.
+    let sent = play.keys(b"\r");
+    let (body, typed) = sent
+        .iter()
+        .find_map(|effect| match effect {
+            Effect::Say { body, typed } => Some((body.clone(), typed.clone())),
+            _ => None,
+        })
+        .expect("sent");
+    assert!(body.contains("@b"), "{body}");
+    assert_eq!(typed, "Why @src/main.rs?[pasted 12 lines]");
+    assert!(!play.shows(line));
+    let block = kd_core::attached::block("src/main.rs", 1229, &"fn main() {}\n".repeat(4));
+    let body = kd_core::attached::append("Why @src/main.rs?", &[block]);
+    // A message that comes back does not bring the file along.
+    play.hear(Event::SayTakenBack {
+        body: body.clone(),
+        to: Address::All,
+    });
+    assert_eq!(play.app.editor.text(), "Why @src/main.rs?");
+    play.keys(b"\x1b");
+    play.hear(Event::MessageAdded {
+        message: message(2, "king", &body),
+        turn: None,
+        found: false,
+    });
+    assert!(play.shows("[attached: src/main.rs, 1.2 KiB]"));
+    assert!(play.shows("6 more lines") && !play.shows("fn main"));
+    play.keys(b"\x14");
+    assert!(play.shows("fn main() {}"));
+    // Words before an @ that can name no file are sent as they are.
+    let sent = play.keys(b"mail a@b.example\r");
+    assert!(
+        sent.iter()
+            .any(|e| matches!(e, Effect::Send(Op::Say { .. })))
+    );
+}
+
+#[test]
 fn stopping_nobody_says_so_and_the_open_thread_is_marked() {
     let mut play = Play::new(vec![message(1, "king", "Which database?")]);
     let effects = play.keys(b"/stop\r");

@@ -7,7 +7,7 @@ use crate::editor::Move;
 use crate::keymap::{self, Action};
 use crate::keys::{Code, Input, Key};
 use kd_core::slash::{self, Fork, Line, Part};
-use kd_core::{Message, Op};
+use kd_core::{Message, Op, attached};
 
 impl App {
     pub(super) fn key(
@@ -166,6 +166,8 @@ impl App {
         if self.editor.text().trim().is_empty() {
             return;
         }
+        // Pasted texts are folded in it: they attach nothing.
+        let typed = self.editor.text().to_owned();
         let mut text = self.editor.take();
         let masked = self.settings.secrets.mask_in_place(&mut text);
         self.reading = false;
@@ -181,8 +183,7 @@ impl App {
                 }
                 self.unsaid = Some(text);
                 self.log.follow();
-                let to = kd_core::Address::All;
-                self.send(Op::Say { body, to }, fx);
+                self.say(body, typed, fx);
                 if let Some(line) = masked.line() {
                     self.tell(line);
                 }
@@ -225,7 +226,8 @@ impl App {
         let Some(last) = self.log.newest_first().find(asked) else {
             return;
         };
-        let (seq, said) = (last.seq, last.body.to_string());
+        // Attached files are read again.
+        let (seq, said) = (last.seq, attached::typed(&last.body).to_owned());
         if self.editing.take().is_none_or(|until| until <= self.now) {
             self.editing = self.now.checked_add(TWICE).ok();
             let key = self.settings.keys.label(Action::Escape);

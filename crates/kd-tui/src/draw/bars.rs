@@ -137,6 +137,9 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
         if let Some((toast, _)) = &app.toast {
             parts.push((strong, clean::line(toast)));
         }
+        if let Some(attaches) = &app.attaches {
+            parts.push((strong, clean::line(attaches)));
+        }
         if app.thread.is_some() && !app.is_ready() {
             parts.push((strong, format!("opening{}", look.styles.glyph("…", "..."))));
         }

@@ -34,7 +34,7 @@ pub(super) fn lines(width: usize, map: &Keymap) -> Vec<Line> {
     for (left, what) in [
         ("@member", "only that member, once"),
         ("@all", "every member, then the discussion"),
-        ("@path Tab", "a file's path"),
+        ("@path", "attaches the file; Tab completes its path"),
     ] {
         lines.extend(row(left, what, width));
     }

@@ -5,9 +5,10 @@ use crate::keymap::Action;
 use crate::text::clean;
 use crate::text::wrap::Line;
 use anstyle::Style;
-use kd_core::Usage;
 use kd_core::message::{Address, Message, Status};
 use kd_core::view::Trace;
+use kd_core::{Usage, attached};
+use std::borrow::Cow;
 
 /// Lines of a long message of the user that are shown while it is folded.
 const FOLDED_LINES: usize = 8;
@@ -60,15 +61,29 @@ pub(super) fn card(
     }
 }
 
-/// Returns the shown beginning of a long message of the user, and the number of lines that are folded.
-fn fold<'m>(message: &'m Message, look: &Look) -> Option<(&'m str, usize)> {
+/// Returns the shown part of a long message of the user, and the number of lines that are folded: those of attached
+/// files, and the end of a long text.
+fn fold<'m>(message: &'m Message, look: &Look) -> Option<(Cow<'m, str>, usize)> {
     if look.unfolded || !message.is_king() {
         return None;
     }
-    let mut ends = message.body.match_indices('\n').map(|(at, _)| at);
-    let end = ends.nth(FOLDED_LINES - 1)?;
-    let more = message.body[end + 1..].lines().count();
-    (more > FOLDED_MIN).then_some((&message.body[..end], more))
+    let brief = attached::brief(&message.body);
+    let attached = message.body.lines().count() - brief.lines().count();
+    let typed = attached::typed(&message.body);
+    let mut ends = typed.match_indices('\n').map(|(at, _)| at);
+    let folded = ends.nth(FOLDED_LINES - 1).and_then(|end| {
+        let more = typed[end + 1..].lines().count();
+        (more > FOLDED_MIN).then_some((end, more))
+    });
+    match (folded, brief) {
+        (Some((end, more)), Cow::Borrowed(_)) => Some((Cow::Borrowed(&typed[..end]), more)),
+        (Some((end, more)), Cow::Owned(brief)) => {
+            let shown = format!("{}{}", &typed[..end], &brief[typed.len()..]);
+            Some((Cow::Owned(shown), more + attached))
+        }
+        (None, Cow::Owned(brief)) => Some((Cow::Owned(brief), attached)),
+        (None, Cow::Borrowed(_)) => None,
+    }
 }
 
 /// Builds what follows the name.

@@ -3,6 +3,7 @@
 use super::{Card, Look};
 use crate::keymap::Action;
 use anstyle::Style;
+use kd_core::attached;
 use kd_core::message::Address;
 use kd_core::names::KING;
 
@@ -21,7 +22,7 @@ pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {
     Card {
         edge: Style::new().dimmed(),
         title,
-        body: look.typed(body),
+        body: look.typed(&attached::brief(body)),
         ..Card::default()
     }
 }

@@ -11,13 +11,15 @@ Examples:
   kd ask \"Should a small team start with SQLite or PostgreSQL?\"
   kd ask @claude What did you mean by that?      ask one member (also --to claude)
   git diff | kd ask \"Is this change safe?\"       piped input is appended as context
+  kd ask \"What is wrong in @src/main.rs?\"        attach a file (also --attach src/main.rs)
   kd ask - < question.md                         read the question from a file
   kd ask --continue \"And with ten users?\"        continue the current thread
   kd ask -o answer.md \"Compare A and B\"          also save the answers as Markdown
   kd ask --json \"Yes or no?\" | jq -r '.answers[].text'
 
-@NAME of a member anywhere in the question asks only that member. In code, quotes,
-paths and addresses, and before any other word, @ is plain text.";
+@NAME of a member anywhere in the question asks only that member; @PATH of a text file that
+exists attaches it. In code, quotes, paths and addresses, and before any other word, @ is
+plain text.";
 
 /// Ask the council a question
 #[derive(Debug, Default, Args)]
@@ -26,6 +28,9 @@ pub(crate) struct Ask {
     /// The question; `-` reads it from stdin. Piped input is appended as context
     #[arg(value_name = "QUESTION")]
     pub(crate) question: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) attach: Attach,
 
     /// Ask only these members
     #[arg(
@@ -98,6 +103,15 @@ impl Ask {
             terms: terms(&self.spending, self.privacy, self.model.offline),
         }
     }
+}
+
+/// The files of a question.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Attach {
+    /// Attach this text file, wherever it is; repeatable. @PATH in the question attaches a file below this
+    /// folder
+    #[arg(long = "attach", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// Limits, privacy and downloads of a question.

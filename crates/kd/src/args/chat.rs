@@ -15,7 +15,8 @@ Examples:
   printf 'hi\\n/quit\\n' | kd chat
   kd chat --jsonl              events as JSON, for a program that drives the chat
 
-In the chat: /help lists the commands, @NAME asks one member, @all asks all and lets them discuss.
+In the chat: /help lists the commands, @NAME asks one member, @all asks all and lets them discuss,
+@PATH attaches a text file.
 Esc (with --plain: Ctrl+C) stops the running turns; Ctrl+C twice quits.
 The next `kd chat` resumes queued messages and interrupted turns.";
 

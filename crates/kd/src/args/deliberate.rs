@@ -1,7 +1,7 @@
 //! `kd deliberate`: a council that plans its procedure, reviews, votes and concludes; `kd replay`, `kd why` and `kd
 //! memory` inspect its records.
 
-use super::ask::{Output, Privacy};
+use super::ask::{Attach, Output, Privacy};
 use super::values;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -34,10 +34,13 @@ pub(crate) struct Deliberate {
     #[arg(value_name = "QUESTION")]
     pub(crate) question: Vec<String>,
 
+    #[command(flatten)]
+    pub(crate) attach: Attach,
+
     /// Finish the deliberation of a thread that was forked at a stage or interrupted; a unique prefix of
     /// its id is enough [default: the current thread]
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["question", "members", "planning", "preset", "size", "protocol", "rule", "answer", "plan",
+          conflicts_with_all = ["question", "files", "members", "planning", "preset", "size", "protocol", "rule", "answer", "plan",
                                 "edit", "dry_run", "iterate", "strategy", "max_iterations", "rounds", "certainty", "max_time", "timeout",
                                 "max_tokens", "seed", "ask_back"])]
     pub(crate) resume: Option<String>,

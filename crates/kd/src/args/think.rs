@@ -1,6 +1,6 @@
 //! `kd think`: a fast and a rigorous member answer together.
 
-use super::ask::{self, Going, Model, Output, Privacy, Spending};
+use super::ask::{self, Attach, Going, Model, Output, Privacy, Spending};
 use super::values;
 use clap::Args;
 use std::time::Duration;
@@ -24,6 +24,9 @@ pub(crate) struct Think {
     /// The question; `-` reads it from stdin. Piped input is appended as context
     #[arg(value_name = "QUESTION")]
     pub(crate) question: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) attach: Attach,
 
     /// The fast member; answers first [default: think.fast; if unset, the first member]
     #[arg(long, value_name = "NAME", help_heading = "Members")]

@@ -13,6 +13,7 @@ use crate::render::clean;
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::width;
 use kd_app::Update;
+use kd_core::attached;
 use kd_core::event::{FORMAT, Outcome};
 use kd_core::message::CHOSEN;
 use kd_core::names::KING;
@@ -487,7 +488,12 @@ impl ChatLines {
         if message.is_pass() {
             return self.happened(name, "passed: it had nothing to add", out);
         }
-        self.body(name, &message.shown(), out)?;
+        let shown = match message.is_king() {
+            // The user knows the files that a message attaches.
+            true => attached::brief(&message.body),
+            false => message.shown(),
+        };
+        self.body(name, &shown, out)?;
         match message.status {
             Some(Status::Error) => self.happened(name, "failed", out),
             Some(Status::Timeout) => self.happened(name, "timed out", out),

@@ -2,7 +2,7 @@
 
 use super::here::Here;
 use super::notices::{folded, notice_line};
-use super::{background, choice, first, question, stage, trust};
+use super::{attach, background, choice, first, question, stage, trust};
 use crate::args::ask::Ask;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -91,7 +91,19 @@ fn prepare(args: &Ask, job: Job, here: &Here) -> Result<Prepared, Error> {
         _ => kingdom.council(request)?,
     };
     let prepared = match job {
-        Job::Ask => council.asked(question::read("ask", &args.question, quiet)?)?,
+        Job::Ask => {
+            let mut question = question::read("ask", &args.question, quiet)?;
+            let files = attach::Files {
+                command: "ask",
+                words: &args.question,
+                options: &args.attach.files,
+                for_a_program: args.output.is_json() || args.background,
+                quiet,
+            };
+            let who = (council.config(), council.members());
+            attach::attach(&files, &mut question, who, kingdom.env())?;
+            council.asked(question)?
+        }
         Job::Review(question) => council.asked(question)?,
         Job::Retry => council.again()?,
     };

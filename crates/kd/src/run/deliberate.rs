@@ -11,7 +11,7 @@ use self::ask_back::Answered;
 use super::here::Here;
 use super::notices::notice_line;
 use super::stage::{self, Played};
-use super::{first, question, trust};
+use super::{attach, first, question, trust};
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -54,6 +54,14 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let config = settings(args, kingdom.loaded(), here)?;
     kingdom.sweep();
     let mut asked = question::read("deliberate", &args.question, quiet)?;
+    let files = attach::Files {
+        command: "deliberate",
+        words: &args.question,
+        options: &args.attach.files,
+        for_a_program: args.output.is_json(),
+        quiet,
+    };
+    attach::attach(&files, &mut asked, (&config, &[]), kingdom.env())?;
     let masked = secrets::of(&config, args.privacy.allow_secrets, here);
     secrets::mask(&masked, &mut asked, kingdom.env());
     for notice in &kingdom.loaded().notices {

@@ -4,6 +4,7 @@
 mod acp;
 mod agreed;
 mod ask;
+mod attach;
 mod background;
 mod batch;
 mod chat;

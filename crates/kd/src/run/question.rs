@@ -15,15 +15,20 @@ const SILENCE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-/// Reads the question: the words; or stdin, for `-` or without words; or the words with stdin appended as context.
-pub(super) fn read(command: &str, words: &[String], quiet: bool) -> Result<Question, Error> {
-    let wants_stdin = words.iter().any(|w| w == "-");
-    let asked = words
+/// Returns the words of a question as the user typed them, without what is read from stdin.
+pub(super) fn typed(words: &[String]) -> String {
+    let words: Vec<&str> = words
         .iter()
         .filter(|w| *w != "-")
         .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(" ");
+        .collect();
+    words.join(" ")
+}
+
+/// Reads the question: the words; or stdin, for `-` or without words; or the words with stdin appended as context.
+pub(super) fn read(command: &str, words: &[String], quiet: bool) -> Result<Question, Error> {
+    let wants_stdin = words.iter().any(|w| w == "-");
+    let asked = typed(words);
     let stdin = io::stdin();
     let terminal = stdin.is_terminal();
     if asked.trim().is_empty() && terminal && !wants_stdin {

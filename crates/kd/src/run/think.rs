@@ -2,7 +2,7 @@
 
 use super::ask::closing;
 use super::here::Here;
-use super::{first, question, stage, trust};
+use super::{attach, first, question, stage, trust};
 use crate::args::think::Think;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -14,7 +14,17 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     let kingdom = trust::open(here, quiet)?;
     kingdom.sweep();
     let debate = kingdom.debate(args.request())?;
-    let question = question::read("think", &args.question, quiet)?;
+    let mut question = question::read("think", &args.question, quiet)?;
+    let files = attach::Files {
+        command: "think",
+        words: &args.question,
+        options: &args.attach.files,
+        for_a_program: args.output.is_json(),
+        quiet,
+    };
+    let roster = debate.roster();
+    let who = (debate.config(), roster.members());
+    attach::attach(&files, &mut question, who, kingdom.env())?;
     let prepared = debate.asked(question)?;
     if prepared.is_built_in() && !quiet {
         first::notice(kingdom.layout().is_none(), here);

@@ -35,6 +35,23 @@ impl Room<'_> {
         tokio::task::block_in_place(planned)
     }
 
+    /// Attaches the files that a message names.
+    fn attached(
+        &self,
+        body: String,
+        roster: &Roster,
+        face: &mut ChatLines,
+        stay: &mut Stay,
+    ) -> Result<String, Error> {
+        let members: Vec<SeatName> = roster.members().iter().map(|m| m.name.clone()).collect();
+        let on_terminal = self.keyboard.is_terminal;
+        let said = self.chat.attach(&body, &body, &members, on_terminal)?;
+        for line in said.told {
+            stay.show(|out| face.kd(&line, out));
+        }
+        Ok(said.body)
+    }
+
     /// Handles a line the user typed. An error refuses the line and changes nothing.
     pub(super) fn line(
         &self,
@@ -105,6 +122,11 @@ impl Room<'_> {
                 return Ok(());
             }
             Line::Say(body) => {
+                let body = match is_said {
+                    // A program may pass on words of others.
+                    true => body,
+                    false => self.attached(body, roster, face, stay)?,
+                };
                 session.send(Op::Say {
                     body: body.clone(),
                     to: Address::All,
@@ -227,6 +249,12 @@ impl Room<'_> {
                     .push("quitting after the running turns: /quit again quits at once".to_owned());
             }
             Slash::Aside(way, question) => {
+                let question = match question {
+                    Some(question) if !self.args.jsonl => {
+                        Some(self.attached(question, roster, face, stay)?)
+                    }
+                    question => question,
+                };
                 match self.aside(way, question, folder, roster, session) {
                     Ok(aside) => {
                         let question = aside.says().map(str::to_owned);
@@ -243,7 +271,7 @@ impl Room<'_> {
             }
             Slash::Help => {
                 told.extend(slash::help(false));
-                told.push("@member asks one, @all asks all and lets them discuss; a \\ at the end of a line continues it".to_owned());
+                told.push("@member asks one, @all asks all and lets them discuss, @PATH attaches a file; a \\ at the end of a line continues it".to_owned());
             }
             Slash::Quit if stay.ending => {
                 // If it has already ended, that is what the user wants.

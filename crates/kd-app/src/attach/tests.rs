@@ -1,0 +1,241 @@
+use super::*;
+use rustix::fs::{CWD, FileType};
+use std::os::unix::fs::symlink;
+
+struct Folder {
+    dir: tempfile::TempDir,
+}
+
+impl Folder {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        let work = dir.path().join("work");
+        std::fs::create_dir_all(work.join("src")).expect("made");
+        std::fs::write(work.join("src/main.rs"), "fn main() {}\n").expect("written");
+        std::fs::write(work.join("my notes.md"), "# Notes\n").expect("written");
+        std::fs::write(work.join("claude"), "a file\n").expect("written");
+        std::fs::write(work.join(".env"), "KEY=x\n").expect("written");
+        std::fs::write(work.join(".env.example"), "KEY=\n").expect("written");
+        std::fs::write(work.join("shot.png"), b"\x89PNG\r\n\x1a\n\0").expect("written");
+        std::fs::write(work.join("latin"), b"caf\xe9").expect("written");
+        std::fs::write(dir.path().join("out.txt"), "outside\n").expect("written");
+        symlink("../out.txt", work.join("link")).expect("linked");
+        symlink(".env", work.join("harmless.txt")).expect("linked");
+        symlink("src", work.join("folder")).expect("linked");
+        Self { dir }
+    }
+
+    fn find(&self, typed: &str, options: &[&str]) -> Result<Attaching, UserError> {
+        let home = self.dir.path().to_owned();
+        let env = Env::of([("HOME", home)]).in_folder(self.dir.path().join("work"));
+        let known = [SeatName::new("claude").expect("a name")];
+        let options: Vec<PathBuf> = options.iter().map(PathBuf::from).collect();
+        Attaching::find(typed, &known, &options, &env)
+    }
+
+    fn names(&self, typed: &str) -> String {
+        let found = self.find(typed, &[]).expect("found");
+        let names: Vec<&str> = found.files.iter().map(|f| f.shown.as_str()).collect();
+        names.join(" ")
+    }
+}
+
+#[test]
+fn a_file_that_exists_is_attached_and_anything_else_is_text() {
+    let folder = Folder::new();
+    for (typed, names) in [
+        ("What is wrong in @src/main.rs?", "src/main.rs"),
+        (
+            "@./src/../src/main.rs and @src/main.rs:3",
+            "./src/../src/main.rs",
+        ),
+        (
+            "@\"my notes.md\", @folder/main.rs.",
+            "my notes.md folder/main.rs",
+        ),
+        ("@claude, @missing.rs, @src, @src/, @dataclass", ""),
+        ("`@src/main.rs` \"@src/main.rs\" a@src/main.rs", ""),
+        ("> @src/main.rs", ""),
+    ] {
+        assert_eq!(folder.names(typed), names, "{typed}");
+    }
+    let read = folder.find("@src/main.rs @\"my notes.md\"", &["src/main.rs"]);
+    let read = read.and_then(|found| found.read(&[])).expect("read");
+    assert_eq!(
+        read.blocks,
+        [
+            "[attached: `src/main.rs`, 13 bytes]\n```rust\nfn main() {}\n```",
+            "[attached: `my notes.md`, 8 bytes]\n```markdown\n# Notes\n```",
+        ]
+    );
+    assert_eq!(
+        read.lines[0],
+        "attached src/main.rs: text, 13 bytes, about 15 tokens"
+    );
+}
+
+#[test]
+fn the_cost_is_told_where_every_price_is_known() {
+    let folder = Folder::new();
+    let found = folder.find("@src/main.rs", &[]).expect("found");
+    let price = Price::per_million(100.0, 100.0);
+    let line = |prices: &[Option<Price>]| found.read(prices).expect("read").lines.remove(0);
+    assert!(line(&[Some(price), Some(price)]).ends_with("tokens, $0.0030 for 2 members"));
+    assert!(line(&[Some(price)]).ends_with("tokens, $0.0015 for 1 member"));
+    let chip = |typed: &str, prices: &[Option<Price>]| {
+        folder.find(typed, &[]).expect("found").line(prices)
+    };
+    assert_eq!(
+        chip("@src/main.rs", &[Some(price)]).as_deref(),
+        Some("attaches src/main.rs: 13 bytes, about 4 tokens, $0.0004 for 1 member")
+    );
+    assert_eq!(
+        chip("@src/main.rs @\"my notes.md\"", &[]).as_deref(),
+        Some("attaches 2 files: 21 bytes, about 6 tokens")
+    );
+    assert_eq!(
+        chip("@.env", &[]).as_deref(),
+        Some("asks first: .env may hold secrets")
+    );
+    assert_eq!(chip("@missing", &[]), None);
+    for prices in [&[Some(price), None][..], &[Some(Price::default())], &[]] {
+        assert!(line(prices).ends_with(" tokens"), "{prices:?}");
+    }
+}
+
+#[test]
+fn what_is_outside_or_may_hold_secrets_needs_consent() {
+    let folder = Folder::new();
+    for (typed, doubts) in [
+        ("@src/main.rs @.env.example", None),
+        ("@.env", Some(".env may hold secrets")),
+        ("@harmless.txt", Some("harmless.txt may hold secrets")),
+        ("@link", Some("link is outside of this folder")),
+        (
+            "@../out.txt and @~/work/.env",
+            Some("../out.txt is outside of this folder; ~/work/.env may hold secrets"),
+        ),
+    ] {
+        let found = folder.find(typed, &[]).expect("found");
+        assert_eq!(found.doubts().as_deref(), doubts, "{typed}");
+    }
+    let named = folder.find("", &[".env", "../out.txt"]).expect("found");
+    assert_eq!(named.doubts(), None, "an option is consent");
+    assert_eq!(named.read(&[]).expect("read").blocks.len(), 2);
+    let mixed = folder.find("@.env", &[".env"]).expect("found");
+    assert_eq!(mixed.doubts(), None, "the same file");
+    let found = folder.find("@.env @link", &[]).expect("found");
+    assert_eq!(found.options(), "--attach .env --attach link");
+    let inside = folder.dir.path().join("work/.ssh/project");
+    std::fs::create_dir_all(&inside).expect("made");
+    std::fs::write(inside.join("plan.md"), "x").expect("written");
+    let home = folder.dir.path().to_owned();
+    let env = Env::of([("HOME", home)]).in_folder(&inside);
+    let found = Attaching::find("@plan.md", &[], &[], &env).expect("found");
+    assert_eq!(found.doubts(), None, "the user works there");
+    let found = folder.find("@.ssh/project/plan.md", &[]).expect("found");
+    assert!(
+        found
+            .doubts()
+            .is_some_and(|doubts| doubts.ends_with("secrets"))
+    );
+    for (path, secret) in [
+        ("/home/u/.ssh/config", true),
+        ("/srv/server.PEM", true),
+        ("/w/.env.local", true),
+        ("/w/id_ed25519", true),
+        ("/w/id_ed25519.pub", false),
+        ("/w/keys.rs", false),
+        ("/w/.envoy", false),
+    ] {
+        assert_eq!(is_secret(Path::new(path)), secret, "{path}");
+    }
+}
+
+#[test]
+fn what_is_no_text_is_only_named() {
+    let folder = Folder::new();
+    let found = folder
+        .find("@shot.png @latin @src/main.rs", &[])
+        .expect("found");
+    let read = found.read(&[]).expect("read");
+    assert_eq!(read.blocks.len(), 1);
+    assert_eq!(
+        read.lines[..2],
+        [
+            "shot.png is a PNG image, not UTF-8 text: only its name is sent; members that read files can open it",
+            "latin is a binary file, not UTF-8 text: only its name is sent; members that read files can open it",
+        ]
+    );
+    let named = folder.find("", &["shot.png"]).expect("found");
+    assert!(named.read(&[]).is_err());
+    for (bytes, expected) in [
+        (&b"\xff\xd8\xff\xe0"[..], "a JPEG image"),
+        (b"GIF89a", "a GIF image"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "a WebP image"),
+        (b"%PDF-1.7", "a PDF document"),
+        (b"a\0b", "a binary file"),
+        (b"", "text"),
+        ("é".as_bytes(), "text"),
+    ] {
+        assert_eq!(kind(bytes, false), expected);
+    }
+    let cut = &"é".as_bytes()[..1];
+    assert_eq!(
+        (kind(cut, true), kind(cut, false)),
+        ("text", "a binary file")
+    );
+    let named = folder
+        .find("@shot.png @src/main.rs @latin", &[])
+        .expect("found");
+    assert_eq!(
+        named.line(&[]).as_deref(),
+        Some(
+            "attaches src/main.rs: 13 bytes, about 4 tokens; shot.png is a PNG image: only its name is sent; latin is a binary file: only its name is sent"
+        )
+    );
+}
+
+#[test]
+fn pipes_devices_and_huge_files_neither_hang_nor_fill_the_memory() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.dir.path().join("work").join(name);
+    let pipe = rustix::fs::mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RWXU, 0);
+    pipe.expect("made");
+    symlink("/dev/zero", at("zero")).expect("linked");
+    symlink("loop", at("loop")).expect("linked");
+    let huge = File::create(at("huge")).expect("made");
+    huge.set_len(1 << 40).expect("sparse");
+    assert_eq!(folder.names("@pipe @zero @loop @huge"), "huge");
+    let found = folder.find("@huge", &[]).expect("found");
+    let told = "huge has 1024.0 GiB: too long to attach";
+    assert_eq!(found.line(&[]).as_deref(), Some(told));
+    let error = found.read(&[]).expect_err("too long");
+    assert_eq!(error.what, "huge has 1024.0 GiB");
+    for option in ["pipe", "zero", "loop", "missing", "src"] {
+        assert!(folder.find("", &[option]).is_err(), "{option}");
+    }
+    assert!(
+        bytes_of(&at("pipe"), "pipe").is_err(),
+        "took a file's place"
+    );
+    assert!(
+        bytes_of(&at("link"), "link").is_err(),
+        "took a file's place"
+    );
+    for n in 0..5 {
+        let text = "x".repeat(FILE_BYTES_MAX as usize);
+        std::fs::write(at(&format!("big{n}")), text).expect("written");
+    }
+    let found = folder.find("@big0 @big1 @big2 @big3", &[]).expect("found");
+    assert_eq!(found.read(&[]).expect("read").blocks.len(), 4);
+    let found = folder
+        .find("@big0 @big1 @big2 @big3 @big4", &[])
+        .expect("found");
+    assert!(found.read(&[]).is_err());
+    let many: String = (0..40).map(|n| format!("@many{n} ")).collect();
+    for n in 0..40 {
+        std::fs::write(at(&format!("many{n}")), "x").expect("written");
+    }
+    assert!(folder.find(&many, &[]).is_err());
+}
