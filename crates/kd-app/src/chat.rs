@@ -132,6 +132,9 @@ pub trait ChatHost: Send + Sync + 'static {
 
     /// Attaches the files that a message names where the user `typed` it, not in what was pasted. A message whose files
     /// need consent is refused the first time; sending it again is consent.
+    ///
+    /// # Errors
+    /// If a file cannot be attached, or needs consent.
     fn attach(&self, body: &str, typed: &str, members: &[SeatName]) -> Result<Said, String>;
 
     /// Says what the input would attach, with its size; `None` if it names no file.
