@@ -188,7 +188,7 @@ mod tests {
             (|m| m.kind = "k".repeat(100_000), "longer"),
             (|m| m.members[0].model.clear(), "empty"),
             (|m| m.unasked = vec![String::new()], "empty"),
-            (|m| m.stopping = Some("a\u{1b}[2Jb".into()), "control"),
+            (|m| m.stopping = Some("a\u{1b}[2Jb".into()), "show nothing"),
             (|m| m.unasked = vec!["m".into(); 1000], "members"),
             // One name is never mistaken for another.
             (|m| m.members[0].name = "an\u{200b}n".into(), "show nothing"),
