@@ -110,9 +110,8 @@ pub static SPENDING: Format = Format {
 /// The rules by which a deliberation writes its conclusion.
 pub static WRITING: Format = Format {
     what: "the rules for conclusions",
-    version: 2,
+    version: 3,
     field: "`writing`, left out for 0",
-    older: "0 and 1 are decided again by their own rules",
     ..READING
 };
 

@@ -156,7 +156,7 @@ impl Family {
 impl Family {
     /// Replaces each model of this family in a text: `GPT-5`, `gpt 4.1`, `Claude Sonnet 4.5`. Keeps a model named in
     /// `subject`, which is in lower case.
-    pub fn without_models(&self, text: &str, subject: &str, by: &str) -> String {
+    pub fn without_models(&self, text: &str, subject: &str, by: impl Fn(&str) -> String) -> String {
         let mut out = text.to_owned();
         for prefix in self.prefixes {
             let lower = out.to_ascii_lowercase();
@@ -179,7 +179,7 @@ impl Family {
                     && !subject.contains(&lower[at..end])
                 {
                     made.push_str(&out[from..at]);
-                    made.push_str(by);
+                    made.push_str(&by(&out[at..end]));
                     from = end;
                 }
             }
@@ -380,7 +380,7 @@ mod tests {
     fn models_are_found_in_text_as_people_write_them() {
         let without = |text: &str, subject: &str| {
             FAMILIES.iter().fold(text.to_owned(), |text, family| {
-                family.without_models(&text, subject, "X")
+                family.without_models(&text, subject, |_| "X".to_owned())
             })
         };
         for (text, wanted) in [

@@ -105,7 +105,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
         return html! {};
     };
     html! {
-        @if let Some(counted) = report.count() { (count(facts, report, counted)) }
+        @if let Some(counted) = report.count().filter(|counted| !counted.is_one_voice()) { (count(facts, report, counted)) }
         @if let Some(robust) = &facts.robust { (would_be(facts, robust)) }
         @if let Some(plan) = &report.plan {
             details {

@@ -3,6 +3,8 @@
 use crate::bar::bar;
 use crate::facts::{Facts, plain};
 use kd_core::Usage;
+use kd_core::deliberation::Counted;
+use kd_core::deliberation::report::Report;
 use maud::{Markup, html};
 
 /// Returns whether anything is known of either.
@@ -28,9 +30,10 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// Returns the agreement after each pass.
+/// Returns the agreement after each pass; none if only one voter was asked.
 fn trend(facts: &Facts<'_>) -> Vec<f64> {
-    let report = facts.report.as_ref();
+    let one_voice = |report: &&Report| report.count().is_some_and(Counted::is_one_voice);
+    let report = facts.report.as_ref().filter(|report| !one_voice(report));
     report.map(|report| report.trend()).unwrap_or_default()
 }
 

@@ -117,7 +117,7 @@ fn a_council_decides_and_its_record_decides_the_same_again() {
     let answer = object["verdict"]["answer"].as_str().expect("text");
     for part in [
         "## The council is unanimous (3 of 3)",
-        "**Recommendation.** Do it.",
+        "**Recommendation in the words of ann-synthesizer.** Do it.",
     ] {
         assert!(answer.contains(part), "{part} in\n{answer}");
     }
@@ -798,4 +798,52 @@ fn only_the_members_beyond_the_seats_are_named() {
         "{}",
         said.err
     );
+}
+
+#[test]
+fn the_decision_between_open_answers_is_in_every_output() {
+    let says = |text: &str| json!({"runs": [[{"text": text}]]});
+    let queue = "Put a message queue between them.";
+    let home = Home::scripted(&[
+        ("ann", says(queue)),
+        ("bob", says(queue)),
+        ("cyd", says(queue)),
+    ]);
+    let question = "How would you connect two services, in your own words?";
+    let ask = [
+        "deliberate",
+        "-m",
+        "ann,bob,cyd",
+        "--answer",
+        "text",
+        question,
+    ];
+    let said = home.run(&ask);
+    let decided = "Decided. Put a message queue between them. (ann, #2)";
+    assert!(said.out.contains(decided), "{}{}", said.out, said.err);
+    let marked = decided.replace("Decided.", "**Decided.**");
+    for format in ["md", "html", "json"] {
+        let said = home.run(&["export", "--format", format]);
+        let wanted = if format == "html" {
+            "Put a message queue between them. (ann, #2)"
+        } else {
+            &marked
+        };
+        assert!(
+            said.out.contains(wanted),
+            "{format}: {}{}",
+            said.out,
+            said.err
+        );
+    }
+}
+
+#[test]
+fn one_voice_is_no_vote() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Yes, it is safe."}]]}))]);
+    let said = home.run(&["deliberate", "--protocol", "solo", "-m", "ann", QUESTION]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    for absent in ["Vote by", "Agreement", "unanimous"] {
+        assert!(!said.out.contains(absent), "{absent}: {}", said.out);
+    }
 }

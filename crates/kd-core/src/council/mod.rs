@@ -651,14 +651,22 @@ impl Council {
                     fx.events.push(Event::TurnDelta { turn: id, delta });
                 }
                 if let Some(text) = whole.council {
-                    let other = self.roster.members().iter().find(|m| m.name != seat);
-                    fx.events.push(Event::CouncilSaid {
+                    let is_asked = |name: &SeatName| {
+                        self.round.as_ref().is_none_or(|round| {
+                            let only = round.only.as_ref();
+                            round.to.is_for(name) && only.is_none_or(|only| only.contains(name))
+                        })
+                    };
+                    let mut members = self.roster.members().iter();
+                    let other = members.find(|m| m.name != seat && is_asked(&m.name));
+                    // With nobody to write to, it is only left out.
+                    fx.events.extend(other.map(|other| Event::CouncilSaid {
                         turn: id,
-                        to: other.map_or_else(|| seat.clone(), |m| m.name.clone()),
+                        to: other.name.clone(),
                         from: seat,
                         chars: text.chars().count() as u64,
                         text: Some(text),
-                    });
+                    }));
                 }
                 let end = End {
                     result,

@@ -1,10 +1,12 @@
 //! Hides authorship: labels and orders shuffled for each reader from the recorded seed, names removed from the text of
 //! others, and fences with a nonce, so that no text passes for an instruction or for another member's text.
 
-use super::plan::Plan;
+use super::answer::AnswerKind;
+use super::plan::{PRIVATE, Plan};
+use super::reader::Run;
 use crate::clean::clean_text;
 use crate::hex::hex;
-use crate::models::{self, FAMILIES};
+use crate::models::{self, FAMILIES, Family};
 use kd_vote::lot;
 
 /// Maximum bytes of one member's text in a prompt.
@@ -60,49 +62,105 @@ pub(crate) fn fence(nonce: &str, items: &[(String, String)]) -> String {
     out
 }
 
-/// Prepares a text for other members: cleaned, shortened, and without names of members, backends and models.
-pub(super) fn anonymous(plan: &Plan, text: &str) -> String {
-    let mut text = clean_text(text).trim().to_owned();
+/// Prepares a text for other members: cleaned, shortened, and without names of members, vendors and models.
+pub(super) fn anonymous(plan: &Run, text: &str) -> String {
+    let text = clean_text(text);
+    let text = match plan.reading {
+        0..PRIVATE => without_names(plan, text.trim()),
+        _ => hidden(plan, text.trim()),
+    };
+    clip(&text, PEER_BYTES_MAX)
+}
+
+/// Replaces names of members, vendors and models by stand-ins. Names in the question stay: they are its subject.
+pub(super) fn hidden(plan: &Run, text: &str) -> String {
+    if plan.reading < PRIVATE {
+        return text.to_owned();
+    }
+    let mut subject = plan.question.clone();
+    if let AnswerKind::Choice { options } = &plan.answers {
+        subject = format!("{subject}\n{}", options.join("\n"));
+    }
+    let mut text = clean_text(text).into_owned();
+    for seat in &plan.seats {
+        // The name of an open answer in other places.
+        let answer = format!("the answer of {}", seat.name());
+        text = replace_word(&text, &answer, "another answer");
+    }
+    let mark = |name: &str| plan.stand_ins.mark(plan, name);
+    for name in names(plan) {
+        if !has_word(&subject, name) {
+            text = replace_where(&text, name, mark, |_| true);
+        }
+    }
+    let subject = subject.to_lowercase();
+    for family in families(plan) {
+        text = family.without_models(&text, &subject, mark);
+        for name in family.also.iter().copied().chain([family.vendor]) {
+            if !has_word(&subject, name) {
+                text = replace_where(&text, name, mark, is_capital);
+            }
+        }
+    }
+    plan.stand_ins.shown(&text)
+}
+
+/// Puts back the names behind the stand-ins that a member saw.
+pub(super) fn named(stand_ins: &[(String, String)], text: &str) -> String {
+    let mut text = text.to_owned();
+    for (shown, name) in stand_ins {
+        text = replace_word(&text, shown, name);
+    }
+    text
+}
+
+/// Returns the names of members and models, and chosen display names, the longest first.
+fn names(plan: &Plan) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for seat in &plan.seats {
         names.push(seat.name().as_str());
         names.extend(seat.member.model.as_deref());
         names.extend(seat.persona.as_deref());
     }
+    // A short name is likely a word.
     names.retain(|name| name.chars().count() >= 3);
     names.sort_by_key(|name| (std::cmp::Reverse(name.len()), *name));
     names.dedup();
-    for name in names {
-        // A role such as `skeptic` is also an ordinary word, so only whole words are replaced.
-        text = replace_word(&text, name, "a member");
-    }
-    if plan.reading > 0 {
-        text = without_vendors(plan, &text);
-    }
-    clip(&text, PEER_BYTES_MAX)
+    names
 }
 
-/// Removes the vendors and models of the members in their usual forms: "GPT-5 by OpenAI". Names in the question itself
-/// are its subject and stay.
-fn without_vendors(plan: &Plan, text: &str) -> String {
-    let question = plan.question.to_lowercase();
-    let mut text = text.to_owned();
+/// Returns the families of the members' vendors.
+fn families(plan: &Plan) -> Vec<&'static Family> {
     let mut seen: Vec<&str> = Vec::new();
+    let mut out = Vec::new();
     for seat in &plan.seats {
         let member = &seat.member;
-        let Some(vendor) = models::vendor(&member.backend, member.model.as_deref()) else {
-            continue;
-        };
-        if seen.contains(&vendor) {
-            continue;
+        let vendor = models::vendor(&member.backend, member.model.as_deref());
+        if let Some(vendor) = vendor.filter(|vendor| !seen.contains(vendor)) {
+            seen.push(vendor);
+            out.extend(FAMILIES.iter().filter(|f| f.vendor == vendor));
         }
-        seen.push(vendor);
-        for family in FAMILIES.iter().filter(|f| f.vendor == vendor) {
-            text = family.without_models(&text, &question, "a member");
-            for name in family.also.iter().copied().chain([family.vendor]) {
-                if !question.contains(&name.to_lowercase()) {
-                    text = replace_name(&text, name, "a member");
-                }
+    }
+    out
+}
+
+/// Removes names by the rules of records without stand-ins: all become the same words.
+fn without_names(plan: &Plan, text: &str) -> String {
+    const MEMBER: &str = "a member";
+    let mut text = text.to_owned();
+    for name in names(plan) {
+        // A role such as `skeptic` is also an ordinary word, so only whole words are replaced.
+        text = replace_word(&text, name, MEMBER);
+    }
+    if plan.reading == 0 {
+        return text;
+    }
+    let question = plan.question.to_lowercase();
+    for family in families(plan) {
+        text = family.without_models(&text, &question, |_| MEMBER.to_owned());
+        for name in family.also.iter().copied().chain([family.vendor]) {
+            if !question.contains(&name.to_lowercase()) {
+                text = replace_where(&text, name, |_| MEMBER.to_owned(), is_capital);
             }
         }
     }
@@ -118,17 +176,32 @@ pub(crate) fn clip(text: &str, bytes_max: usize) -> String {
     format!("{} …", &text[..cut])
 }
 
-/// Replaces a name only if capitalized: `meta` is a word, `Meta` a vendor.
-fn replace_name(text: &str, name: &str, by: &str) -> String {
-    let capital = |word: &str| word.chars().any(char::is_uppercase);
-    replace_where(text, name, by, capital)
+/// Returns whether a name is capitalized: `meta` is a word, `Meta` a vendor.
+fn is_capital(word: &str) -> bool {
+    word.chars().any(char::is_uppercase)
+}
+
+/// Returns whether a text has a name as a word of its own, ignoring case.
+fn has_word(text: &str, word: &str) -> bool {
+    let found = std::cell::Cell::new(false);
+    let note = |_: &str| {
+        found.set(true);
+        String::new()
+    };
+    replace_where(text, word, note, |_| true);
+    found.get()
 }
 
 pub(crate) fn replace_word(text: &str, word: &str, by: &str) -> String {
-    replace_where(text, word, by, |_| true)
+    replace_where(text, word, |_| by.to_owned(), |_| true)
 }
 
-fn replace_where(text: &str, word: &str, by: &str, goes: impl Fn(&str) -> bool) -> String {
+fn replace_where(
+    text: &str,
+    word: &str,
+    by: impl Fn(&str) -> String,
+    goes: impl Fn(&str) -> bool,
+) -> String {
     let lower_text = text.to_ascii_lowercase();
     let lower = word.to_ascii_lowercase();
     let mut out = String::with_capacity(text.len());
@@ -144,7 +217,7 @@ fn replace_where(text: &str, word: &str, by: &str, goes: impl Fn(&str) -> bool) 
             continue;
         }
         out.push_str(&text[from..at]);
-        out.push_str(by);
+        out.push_str(&by(&text[at..end]));
         from = end;
     }
     out.push_str(&text[from..]);
@@ -168,14 +241,13 @@ mod tests {
         assert_eq!(sorted, items);
     }
 
-    #[test]
-    fn vendors_and_models_of_those_who_sit_are_hidden_and_the_subject_stays() {
+    fn run_on(models: &[&str], question: &str, reading: u32) -> Run {
         let mut config = crate::config::Config::default();
-        for model in ["gpt-5", "claude-sonnet-4-5"] {
+        for model in models {
             let agent = crate::models::agent_for(&config, model).map(|(_, agent)| agent);
             config
                 .agents
-                .insert(model.into(), agent.unwrap_or_default());
+                .insert((*model).into(), agent.unwrap_or_default());
         }
         let brief = crate::planner::Brief {
             question: "Is it safe?",
@@ -183,17 +255,68 @@ mod tests {
             ..Default::default()
         };
         let mut plan = crate::planner::plan(&config, &brief).unwrap().plan;
-        plan.question = "Is it safe?".into();
-        let hidden = anonymous(
-            &plan,
-            "As GPT-5 by OpenAI I say yes; Anthropic's Claude Sonnet 4.5 said no.",
-        );
-        for name in ["GPT", "OpenAI", "Anthropic", "Claude", "Sonnet"] {
-            assert!(!hidden.contains(name), "{hidden}");
+        plan.question = question.into();
+        plan.answers = AnswerKind::Text;
+        plan.reading = reading;
+        Run::new(plan, Default::default())
+    }
+
+    #[test]
+    fn vendors_and_models_of_members_are_hidden_and_the_subject_stays() {
+        let models = ["gpt-5", "claude-sonnet-4-5"];
+        for reading in 1..=crate::deliberation::READING {
+            let plan = run_on(&models, "Is it safe?", reading);
+            let hidden = anonymous(
+                &plan,
+                "As GPT-5 by OpenAI I say yes; Anthropic's Claude Sonnet 4.5 said no.",
+            );
+            for name in ["GPT", "OpenAI", "Anthropic", "Claude", "Sonnet"] {
+                assert!(!hidden.contains(name), "{hidden}");
+            }
+            let plan = run_on(&models, "Should we buy from OpenAI or Anthropic?", reading);
+            let kept = anonymous(&plan, "OpenAI is larger.");
+            assert_eq!(kept, "OpenAI is larger.");
         }
-        plan.question = "Should we buy from OpenAI or Anthropic?".into();
-        let kept = anonymous(&plan, "OpenAI is larger.");
-        assert_eq!(kept, "OpenAI is larger.");
+    }
+
+    #[test]
+    fn answers_that_are_names_stay_different_and_names_come_back() {
+        let plan = run_on(&["claude", "codex", "gemini"], "Which agent is best?", 3);
+        let said = ["Use Claude.", "Use Codex.", "Use Gemini, not claude."];
+        let shown = said.map(|text| anonymous(&plan, text));
+        for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+            assert_ne!(shown[a], shown[b]);
+        }
+        for name in ["laude", "odex", "emini"] {
+            assert!(!shown.iter().any(|s| s.contains(name)), "{shown:?}");
+        }
+        // The same name is always the same stand-in.
+        let claude = shown[0].trim_start_matches("Use ").trim_end_matches('.');
+        assert!(shown[2].ends_with(&format!("not {claude}.")), "{shown:?}");
+        let back = plan.stand_ins.in_prompt(&shown.join("\n"));
+        assert_eq!(named(&back, &shown[1]), "Use Codex.");
+        assert_eq!(
+            named(
+                &back,
+                &format!("Follow {}'s way.", claude.replace('m', "M"))
+            ),
+            "Follow Claude's way."
+        );
+        // By the rules of older records, all are the same.
+        let older = run_on(&["claude", "codex"], "Which agent is best?", 2);
+        assert_eq!(anonymous(&older, "Use Codex."), "Use a member.");
+    }
+
+    #[test]
+    fn names_in_the_question_or_its_options_stay() {
+        let mut plan = run_on(&["claude", "gpt-5"], "Is Claude or gpt-5 better?", 3);
+        assert_eq!(anonymous(&plan, "claude, not GPT-5"), "claude, not GPT-5");
+        assert_ne!(anonymous(&plan, "OpenAI"), "OpenAI");
+        plan.settle(&AnswerKind::parse("choice:OpenAI,none").unwrap());
+        assert_eq!(anonymous(&plan, "OpenAI"), "OpenAI");
+        // Only whole words are names.
+        let plan = run_on(&["claude"], "Who is Claudette?", 3);
+        assert_ne!(anonymous(&plan, "claude"), "claude");
     }
 
     #[test]

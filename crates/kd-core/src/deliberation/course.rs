@@ -793,6 +793,7 @@ impl Deliberation {
         for trouble in self.troubles.iter().take(5) {
             above.push(trouble.clone());
         }
+        let by = said.map(|(seat, ..)| name(seat));
         let about = Conclusion {
             plan: &self.plan,
             board: &board,
@@ -800,6 +801,7 @@ impl Deliberation {
             outcome: ended,
             dissent: &dissent,
             above: &above,
+            by: by.as_ref(),
             asks_back: self.asks_back.as_ref(),
         };
         let (mut answer, cites) = compose(&about, said.map(|(_, text, items)| (text, items)));
@@ -823,7 +825,7 @@ impl Deliberation {
             support,
             dissent,
             answer,
-            by: said.map(|(seat, ..)| name(seat)),
+            by,
             message: None,
             asks_back: self
                 .asks_back

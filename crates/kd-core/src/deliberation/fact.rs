@@ -271,12 +271,29 @@ pub struct Grouping {
 impl Grouping {
     /// Formats the groups in one line: `ann = cyd, bob`.
     pub fn words(&self) -> String {
-        let groups = self.groups.iter().map(|group| {
-            let names: Vec<&str> = group.seats.iter().map(SeatName::as_str).collect();
-            names.join(" = ")
-        });
-        groups.collect::<Vec<_>>().join(", ")
+        in_groups(self.groups.iter().map(|group| group.seats.as_slice()))
     }
+
+    /// Formats the groups for users: `same answers: ann = cyd, bob`, or that no two answers are the same.
+    pub fn told(&self) -> String {
+        same_answers(self.groups.iter().map(|group| group.seats.as_slice()))
+    }
+}
+
+/// Formats groups of authors in one line: `same answers: ann = cyd, bob`, or that no two answers are the same.
+pub fn same_answers<'a>(groups: impl Iterator<Item = &'a [SeatName]> + Clone) -> String {
+    if groups.clone().all(|seats| seats.len() < 2) {
+        return "no two answers are the same".to_owned();
+    }
+    format!("same answers: {}", in_groups(groups))
+}
+
+fn in_groups<'a>(groups: impl Iterator<Item = &'a [SeatName]>) -> String {
+    let words = groups.map(|seats| {
+        let names: Vec<&str> = seats.iter().map(SeatName::as_str).collect();
+        names.join(" = ")
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// Answers that mean the same.
@@ -341,6 +358,13 @@ pub struct Counted {
     pub notes: Vec<String>,
     /// The seed of the lot.
     pub seed: u64,
+}
+
+impl Counted {
+    /// Returns whether only one voter was asked, so that there was no vote.
+    pub fn is_one_voice(&self) -> bool {
+        self.electorate < 2
+    }
 }
 
 /// A voter's first choice.

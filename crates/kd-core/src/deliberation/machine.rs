@@ -8,8 +8,9 @@ use super::board::Board;
 use super::fact::{Fact, Labelled};
 use super::frame::Frame;
 use super::iteration::{Decision, PassEnd};
+use super::labels::Labels;
 use super::ledger::{Cut, Ledger, Spent, prompt_bytes, request_bytes};
-use super::plan::{NOTED, Plan, WAITS};
+use super::plan::{NOTED, PRIVATE, Plan, WAITS};
 use super::protocols::{self, Protocol};
 use super::reader::{Reader, Reading, Reread, Run};
 use super::stages::{Asking, Stage};
@@ -17,6 +18,7 @@ use super::turn::{Turn, Waiting};
 use super::verdict::Verdict;
 use crate::SeatName;
 use crate::clean::{Cleaner, clean_line};
+use crate::duet::splitter::Splitter;
 use crate::event::{Event, Outcome};
 use crate::failure::{Failure, FailureKind};
 use crate::hearing::Hearing;
@@ -352,6 +354,7 @@ impl Deliberation {
         }
         self.ledger.reserve(id, reserved, last)?;
         self.last_turn += 1;
+        let stand_ins = self.plan.stand_ins.in_prompt(&request.prompt.history);
         let name = self.plan.seats[seat].name().clone();
         fx.events.push(Event::TurnQueued {
             turn: id,
@@ -381,6 +384,8 @@ impl Deliberation {
                 items: asking.items,
                 repairs: None,
                 text: String::new(),
+                live: Splitter::default(),
+                stand_ins,
                 ear: Hearing::default(),
                 needless: false,
                 reply: None,
@@ -555,9 +560,15 @@ impl Deliberation {
                     );
                     return self.turn_failed(now, id, failure, fx);
                 }
-                turn.text.push_str(text);
+                *text = turn.push(&self.plan, text);
+                if text.is_empty() {
+                    return;
+                }
             }
-            Delta::Retrying { .. } => turn.text.clear(),
+            Delta::Retrying { .. } => {
+                turn.text.clear();
+                turn.live = Splitter::default();
+            }
             // No tools are offered here; a tool call that a service invents is shown and not executed.
             Delta::Started { .. }
             | Delta::Thinking { .. }
@@ -572,6 +583,10 @@ impl Deliberation {
             } => {
                 if let Some(whole) = text {
                     turn.text.clone_from(whole);
+                }
+                let heard = turn.heard(&self.plan, &turn.text);
+                if self.plan.reading >= PRIVATE && heard != turn.text {
+                    *text = Some(heard);
                 }
                 let (finish, usage) = (*finish, *usage);
                 fx.events.push(Event::TurnDelta { turn: id, delta });
@@ -593,14 +608,14 @@ impl Deliberation {
         let Some(turn) = self.open.get(&id) else {
             return;
         };
-        let text = turn.text.trim().to_owned();
+        let text = turn.heard(&self.plan, &turn.text);
         let (seat, stage) = (turn.seat, turn.stage);
         fact(
             fx,
             Fact::SeatReplied {
                 turn: id.alone(),
                 seat: self.plan.seats[seat].name().clone(),
-                text: text.clone(),
+                text: turn.text.trim().to_owned(),
                 finish,
                 usage,
             },
@@ -630,7 +645,9 @@ impl Deliberation {
             let verdict = self.verdict(Some((seat, &text, &items)));
             (verdict.answer.clone(), Some(verdict))
         } else {
-            ((stage.body)(&self.plan, &text), None)
+            let body = (stage.body)(&self.plan, &text);
+            let items = self.open.get(&id).map_or(&[][..], |turn| &turn.items);
+            (Labels::of_authors(&self.plan, items, &body), None)
         };
         let mut draft = self.draft(
             Some(id),
@@ -760,8 +777,13 @@ impl Deliberation {
             };
         }
         let kept = turn.is_spoken() && !turn.needless;
-        let text = turn.text.trim();
-        let text = if kept { text.to_owned() } else { String::new() };
+        let (text, partial) = match kept {
+            true => (
+                turn.text.trim().to_owned(),
+                turn.heard(&self.plan, &turn.text),
+            ),
+            false => Default::default(),
+        };
         let (seat, stage) = (turn.seat, turn.stage.name);
         fact(
             fx,
@@ -769,7 +791,7 @@ impl Deliberation {
                 turn: id.alone(),
                 seat: self.plan.seats[seat].name().clone(),
                 failure: failure.clone(),
-                text: text.clone(),
+                text,
             },
         );
         let price = self.plan.seats[seat].price;
@@ -777,11 +799,11 @@ impl Deliberation {
         if let Some(used) = &failure.used {
             self.usage.add(&used.usage);
         }
-        if text.is_empty() {
+        if partial.is_empty() {
             return self.close_failed(id, failure, None, fx);
         }
         let name = self.plan.seats[seat].name().clone();
-        let mut draft = self.draft(Some(id), name.as_str(), text, Some(seat), now);
+        let mut draft = self.draft(Some(id), name.as_str(), partial, Some(seat), now);
         draft.status = Some(match failure.kind {
             FailureKind::Timeout => Status::Timeout,
             FailureKind::Cancelled => Status::Interrupted,

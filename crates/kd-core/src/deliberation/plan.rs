@@ -94,10 +94,14 @@ pub const READING: u32 = crate::formats::READING.version;
 pub(super) const NOTED: u32 = 2;
 /// The first version by which a trimmed mean decides, and reviews and defects are read like ballots.
 pub(super) const LENIENT: u32 = 3;
+/// The first version by which private parts of replies are left out, and names have stand-ins in prompts.
+pub(super) const PRIVATE: u32 = 3;
 /// The first version of spending by which a request waits until a running one has left room for it.
 pub(super) const WAITS: u32 = 3;
 /// The version of the rules by which new plans write conclusions.
 pub const WRITING: u32 = crate::formats::WRITING.version;
+/// The first version whose conclusions state the decision between open answers, and whose labels are replaced.
+pub(super) const STATED: u32 = 3;
 /// The version of the rules by which new plans reserve and book spending.
 pub const SPENDING: u32 = crate::formats::SPENDING.version;
 

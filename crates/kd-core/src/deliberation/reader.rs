@@ -3,6 +3,7 @@
 
 use super::answer::AnswerKind;
 use super::plan::Plan;
+use super::standins::StandIns;
 use crate::hex::hex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -112,16 +113,21 @@ fn digest(sought: &str, asked: &str, text: &str) -> String {
     hex(&hash.finalize()[..8])
 }
 
-/// A running plan: the plan and the reader of its replies.
+/// A running plan: the plan, the reader of its replies, and the stand-ins for names.
 #[derive(Clone, Debug)]
 pub struct Run {
     plan: Plan,
     pub(super) reader: Reader,
+    pub(super) stand_ins: StandIns,
 }
 
 impl Run {
     pub(super) fn new(plan: Plan, reader: Reader) -> Self {
-        Self { plan, reader }
+        Self {
+            plan,
+            reader,
+            stand_ins: StandIns::default(),
+        }
     }
 
     /// Takes the kind suggested by the form of the question.

@@ -6,7 +6,8 @@ use super::fact::{Counted, Fact, Grouping, Rated};
 use super::iteration::Decision;
 use super::ledger::Spent;
 use super::machine::NEEDLESS;
-use super::plan::Plan;
+use super::plan::{PRIVATE, Plan};
+use super::spoken::spoken;
 use super::stages;
 use super::verdict::Verdict;
 use crate::event::{Event, Outcome};
@@ -226,7 +227,8 @@ impl Report {
             Fact::KindSettled { answers, why } => {
                 format!("  compared as {}: {why}", answers.words())
             }
-            Fact::Grouped(grouping) => format!("  same answers: {}", grouping.words()),
+            Fact::Grouped(grouping) => format!("  {}", grouping.told()),
+            Fact::Counted(counted) if counted.is_one_voice() => return None,
             Fact::Counted(counted) => format!(
                 "  counted by {}: {}, agreement {:.2}",
                 counted.rule,
@@ -328,9 +330,14 @@ impl Report {
                 if let Some(usage) = usage {
                     self.usage.add(usage);
                 }
+                let plan = self.plan.as_ref().filter(|plan| plan.reading >= PRIVATE);
+                let is_empty = match plan {
+                    Some(_) => spoken(text).is_empty(),
+                    None => text.is_empty(),
+                };
                 if let Some(s) = self.turn(*turn) {
                     s.state = SeatState::Replied;
-                    if text.is_empty() {
+                    if is_empty {
                         s.state = SeatState::Failed;
                         s.what = "empty response".into();
                     }

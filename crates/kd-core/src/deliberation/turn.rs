@@ -1,6 +1,10 @@
 //! One open turn of a deliberation, and a request that waits to become one.
 
+use super::blind;
+use super::plan::{PRIVATE, Plan};
+use super::spoken;
 use super::stages::{Asking, Stage};
+use crate::duet::splitter::Splitter;
 use crate::failure::Failure;
 use crate::hearing::Hearing;
 use crate::usage::Usage;
@@ -12,7 +16,12 @@ pub(super) struct Turn {
     pub(super) sample: u32,
     pub(super) stage: &'static Stage,
     pub(super) items: Vec<usize>,
+    /// The text as it arrived.
     pub(super) text: String,
+    /// What of it is shown while it arrives.
+    pub(super) live: Splitter,
+    /// The stand-ins in its prompt, each with its name.
+    pub(super) stand_ins: Vec<(String, String)>,
     pub(super) ear: Hearing,
     /// The original reply and its message, if this turn asks for it to be restated.
     pub(super) repairs: Option<(String, Option<u32>)>,
@@ -28,6 +37,28 @@ impl Turn {
     /// Returns whether its text is a message of the conversation.
     pub(super) fn is_spoken(&self) -> bool {
         self.stage.spoken && self.repairs.is_none()
+    }
+
+    /// Returns a reply without its private parts, and with the names behind stand-ins.
+    pub(super) fn heard(&self, plan: &Plan, reply: &str) -> String {
+        if plan.reading < PRIVATE {
+            return reply.trim().to_owned();
+        }
+        let text = spoken::spoken(reply);
+        match self.stand_ins.is_empty() {
+            true => text,
+            false => spoken::changed(&text, &|text| blind::named(&self.stand_ins, text)),
+        }
+    }
+
+    /// Takes a piece of the reply; returns the part of it to show. JSON is shown as it arrives.
+    pub(super) fn push(&mut self, plan: &Plan, piece: &str) -> String {
+        self.text.push_str(piece);
+        let is_json = self.text.trim_start().starts_with(['{', '[']);
+        match plan.reading < PRIVATE || is_json {
+            true => piece.to_owned(),
+            false => self.live.push(piece),
+        }
     }
 
     /// Returns whether its text is still arriving.

@@ -49,7 +49,7 @@ pub fn why(report: &Report) -> Vec<String> {
                 true => "nobody".to_owned(),
                 false => by.join(" and "),
             },
-            grouping.words()
+            grouping.told()
         ));
     }
     for counted in &report.counts {
@@ -92,13 +92,16 @@ pub fn why(report: &Report) -> Vec<String> {
             Some(winner) => format!("{winner} won"),
             None => "Nobody won".to_owned(),
         };
-        out.push(format!(
-            "{result}: {}, {} of {} put it first, agreement {:.2}.",
-            counted.form.word(),
-            counted.backers,
-            counted.voters,
-            counted.agreement
-        ));
+        out.push(match counted.is_one_voice() {
+            true => format!("{result}: only one voter was asked."),
+            false => format!(
+                "{result}: {}, {} of {} put it first, agreement {:.2}.",
+                counted.form.word(),
+                counted.backers,
+                counted.voters,
+                counted.agreement
+            ),
+        });
     }
     for decision in &report.decisions {
         out.push(

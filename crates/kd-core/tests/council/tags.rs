@@ -1,7 +1,7 @@
 //! Private tags in an ordinary conversation: their content is never shown, wherever the stream is split.
 
 use super::bench::*;
-use kd_core::{Delta, Event, Op};
+use kd_core::{Address, Delta, Event, Op};
 
 /// Sends a reply in pieces of `piece` characters; returns what the user reads and what was private.
 fn said(reply: &str, piece: usize) -> (String, Vec<String>) {
@@ -28,6 +28,21 @@ fn said(reply: &str, piece: usize) -> (String, Vec<String>) {
     let body = bench.drafts[1].body.clone();
     assert!(!body.contains("SECRET"), "{reply:?}: {body}");
     (body, private)
+}
+
+#[test]
+fn a_member_that_is_asked_alone_writes_to_nobody() {
+    for (to, told) in [("claude", false), ("claude,codex", true)] {
+        let mut bench = Bench::new(Setup::default());
+        bench.op(Op::Say {
+            body: "Why?".into(),
+            to: Address::parse(to),
+        });
+        bench.answer("claude", "<council>SECRET</council>Yes.");
+        let mut events = bench.events.iter();
+        let says = |e: &Event| matches!(e, Event::CouncilSaid { .. });
+        assert_eq!(events.any(says), told, "{to}");
+    }
 }
 
 #[test]

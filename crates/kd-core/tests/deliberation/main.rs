@@ -15,9 +15,11 @@ mod protocols;
 mod resume;
 mod room;
 mod sameness;
+
 mod seal;
 mod seats;
 mod shapes;
+mod shown;
 mod strengths;
 mod versions;
 mod whatif;

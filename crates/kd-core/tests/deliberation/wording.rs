@@ -203,7 +203,7 @@ fn a_member_asked_again_for_its_ballot_sees_the_open_answers() {
             seen += 1;
             let place = |words: &str| prompt.find(words).unwrap_or_else(|| panic!("{prompt}"));
             assert!(place("reflects the sea") < place("Your reply to it:"));
-            assert!(prompt.contains("scattered, says a member"), "{prompt}");
+            assert!(prompt.contains("scattered, says member "), "{prompt}");
             let sea = prompt[..place("reflects the sea")].rfind("Answer ");
             let label = sea.and_then(|at| prompt[at..].chars().nth("Answer ".len()));
             Answer::Text(json!({"choice": label.expect("a label").to_string()}).to_string())

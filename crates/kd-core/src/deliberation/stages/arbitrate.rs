@@ -1,7 +1,8 @@
 //! Arbitrate: an arbiter chooses among the tied if weights and rankings do not break the tie.
 
 use super::ballot;
-use super::{Asking, Reply, Stage, StageInput, as_it_came, labels, no_end, words_of};
+use super::vote::reason_in;
+use super::{Asking, Reply, Stage, StageInput, as_it_came, labels, no_end};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
@@ -73,7 +74,7 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
         Some(c) => format!(
             "chooses {}: {}",
             board.candidates[c].name,
-            said.map(|(v, _)| words_of(&v, "reason"))
+            said.map(|(v, _)| reason_in(board, plan, reply, &v))
                 .unwrap_or_default()
         ),
         None => "its choice cannot be read; the lot decides".into(),

@@ -5,6 +5,7 @@ use super::{Asking, Reply, Stage, StageInput, as_it_came, no_end, words_of};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
+use crate::deliberation::labels::Labels;
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::memory::{Line, sentences};
@@ -67,10 +68,15 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     let points = object_with(plan, reply.text, &["points"])
         .and_then(|(value, _)| value.get("points")?.as_array().cloned())
         .unwrap_or_default();
+    let authors: Vec<usize> = reply
+        .items
+        .iter()
+        .filter_map(|at| Some(board.answers.get(*at)?.seat))
+        .collect();
     let lines: Vec<Line> = points
         .iter()
         .filter_map(|point| {
-            let text = words_of(point, "text");
+            let text = Labels::of_authors(plan, &authors, &words_of(point, "text"));
             let from = point.get("from").and_then(Value::as_array);
             let messages: Vec<u32> = from
                 .into_iter()

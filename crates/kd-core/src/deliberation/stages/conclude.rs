@@ -1,19 +1,22 @@
 //! Conclude: the chair states consensus, support, dissent and recommendation, and cites its sources. Outcome,
 //! confidence and dissenters come from the count, not from the chair.
 
+use super::echo::{Told, own_words};
 use super::{Asking, Stage, StageInput, as_it_came, no_end, words_of};
 use crate::SeatName;
-use crate::deliberation::answer::AnswerKind;
+use crate::clean::clean_line;
+use crate::deliberation::answer::{AnswerKind, marked};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Answer, Board, Candidate, object_with};
 use crate::deliberation::fact::{Counted, Fact};
-use crate::deliberation::plan::Plan;
+use crate::deliberation::labels::Labels;
+use crate::deliberation::plan::{Plan, STATED};
 use crate::deliberation::reader::Run;
 use crate::deliberation::verdict::Dissenter;
 use crate::event::Purpose;
 use crate::markdown::code_line;
 use crate::roles::Duty;
-use kd_reading::{Unread, json};
+use kd_reading::{Unread, json, sameness};
 use kd_vote::Outcome;
 use serde_json::{Value, json};
 
@@ -30,7 +33,16 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
 };
 
 /// The chair's task.
-const TASK: &str = "Conclude for the council; add no opinion of your own";
+pub(super) const TASK: &str = "Conclude for the council; add no opinion of your own";
+
+/// The fields that the chair is asked for, with their descriptions. The labels follow the last one.
+pub(super) const FIELDS: [(&str, &str); 5] = [
+    ("recommendation", "what to do or believe, first"),
+    ("consensus", "what the answers share"),
+    ("support", "the strongest reasons"),
+    ("dissent", "what the others hold, or \"none\""),
+    ("cites", "the labels it rests on, of"),
+];
 
 /// Maximum bytes of one candidate in the chair's prompt; this bounds the prompt, so that it can be reserved.
 const CANDIDATE_BYTES_MAX: usize = 1500;
@@ -106,7 +118,10 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
         true => String::new(),
         false => format!(
             "\n\nNoted on the way:\n{}",
-            blind::clip(&board.notes.join("\n"), bytes_max)
+            blind::clip(
+                &blind::hidden(input.plan, &board.notes.join("\n")),
+                bytes_max
+            )
         ),
     };
     let text = |most: u32| json!({"type": "string", "maxLength": most});
@@ -116,10 +131,11 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
             board.question,
             input.fenced_as(STAGE.name, &items)
         ),
-        task: format!(
-            "{TASK}. Reply with JSON: \"recommendation\" (what to do or believe, first), \"consensus\" (what the answers share), \"support\" (the strongest reasons), \"dissent\" (what the others hold, or \"none\"), \"cites\" (the labels it rests on, of {}).",
-            labels.join(", ")
-        ),
+        task: {
+            let fields = FIELDS.map(|(name, what)| format!("\"{name}\" ({what}"));
+            let fields = fields.join("), ");
+            format!("{TASK}. Reply with JSON: {fields} {}).", labels.join(", "))
+        },
         schema: Some(json!({"type": "object", "properties": {
             "recommendation": text(700),
             "consensus": text(400),
@@ -156,6 +172,8 @@ pub(crate) struct Conclusion<'a> {
     pub dissent: &'a [Dissenter],
     /// Notes above the text: a replaced chair, a limit that cut.
     pub above: &'a [String],
+    /// The chair that wrote the text.
+    pub by: Option<&'a SeatName>,
     /// The question to the user whose answer would decide, and the member that worded it.
     pub asks_back: Option<&'a (SeatName, String)>,
 }
@@ -173,6 +191,7 @@ pub(crate) fn compose(
         outcome,
         dissent,
         above,
+        by,
         asks_back,
     } = about;
     // Older records keep their format.
@@ -184,7 +203,11 @@ pub(crate) fn compose(
     let object = said
         .and_then(|(text, _)| object_with(plan, text, &["recommendation"]).map(|(value, _)| value));
     let told = (plan.writing > 1).then(|| Told::of(plan));
-    let own = |text: &str| own_words(told.as_ref(), text);
+    let labels = said.and_then(|(_, items)| Labels::of_candidates(plan, board, items));
+    let own = |text: &str| match (&labels, own_words(told.as_ref(), text)) {
+        (Some(labels), own) => labels.named(&own),
+        (None, own) => own,
+    };
     let of = |value: &Value, name: &str| own(&words_of(value, name));
     // A chair without a recommendation has not concluded. This includes JSON without one, and refusals.
     let said = said.filter(|(text, _)| match &object {
@@ -193,18 +216,18 @@ pub(crate) fn compose(
         None => !own(text).is_empty(),
     });
     let winner = board.winner();
-    let keyed = winner.filter(|_| plan.answers.is_keyed());
     let words = said.map(|(text, _)| match &object {
         Some(value) => of(value, "recommendation"),
         None => own(text),
     });
-    let differs = keyed.zip(words.as_deref()).is_some_and(|(winner, words)| {
-        let key = super::opinions::answer(plan, &board.question, words);
-        told_apart && key.is_ok_and(|(key, _)| key != winner.name)
-    });
-    let title = match differs {
-        true => "Recommendation of the chair, against the count",
-        false => "Recommendation",
+    let against = match (winner, words.as_deref()) {
+        (Some(winner), Some(words)) if told_apart => goes_against(plan, board, winner, words),
+        _ => Some(false),
+    };
+    let title = match (against, by) {
+        (Some(true), _) => "Recommendation of the chair, against the count",
+        (None, Some(by)) => &format!("Recommendation in the words of {by}"),
+        _ => "Recommendation",
     };
     let mut cited: Vec<usize> = Vec::new();
     let mut part = |title: &str, text: &str| {
@@ -214,6 +237,7 @@ pub(crate) fn compose(
         }
     };
     let first = decided(plan, board, winner).filter(|_| told_apart);
+    let first = first.or_else(|| decided_open(plan, board, winner, said.is_some()));
     if let Some((title, name)) = &first {
         // The count decides; the chair explains.
         part(title, name);
@@ -327,19 +351,84 @@ pub(crate) fn compose(
     (out.trim_end().to_owned(), messages)
 }
 
-/// Returns the decision and its title. Open answers have no name: the recommendation contains their text.
+/// Returns the decision between comparable answers and its title.
 fn decided(plan: &Plan, board: &Board, winner: Option<&Candidate>) -> Option<(String, String)> {
     let winner = winner.filter(|_| !matches!(plan.answers, AnswerKind::Text))?;
-    let title = match &board.untied {
-        // The council did not choose what a lot or an arbiter chose.
-        Some(tie) => format!("Tied, and taken by {}", tie.step),
-        None => "Decided".to_owned(),
-    };
+    let title = decided_by(board);
     let words = (plan.writing > 1).then(|| in_their_words(plan, board, winner));
     Some((
         title,
         words.flatten().unwrap_or_else(|| winner.name.clone()),
     ))
+}
+
+/// Returns whether the chair's words name another answer than the winner. `None` if they cannot be compared.
+fn goes_against(plan: &Run, board: &Board, winner: &Candidate, words: &str) -> Option<bool> {
+    let states = plan.writing >= STATED;
+    if plan.answers.is_keyed() {
+        let key = super::opinions::answer(plan, &board.question, words);
+        let against = key.ok().map(|(key, _)| key != winner.name);
+        return against.or((!states).then_some(false));
+    }
+    if !states {
+        return Some(false);
+    }
+    let key = |text: &str| plan.reader.read("words", "", text, || sameness::key(text));
+    let said = key(words);
+    let mut same = board.candidates.iter().filter(|c| key(&c.text) == said);
+    same.next().map(|candidate| candidate.name != winner.name)
+}
+
+/// Maximum length of the beginning of an open answer, in characters.
+const BEGINNING_MAX: usize = 200;
+
+/// Returns the decision between open answers and its title: the beginning of the winning answer, its author and its
+/// message. Without a chair's text, the whole answer follows, so a short one is not repeated.
+fn decided_open(
+    plan: &Plan,
+    board: &Board,
+    winner: Option<&Candidate>,
+    chaired: bool,
+) -> Option<(String, String)> {
+    let winner = winner.filter(|_| matches!(plan.answers, AnswerKind::Text))?;
+    let voters = board
+        .counted
+        .as_ref()
+        .map_or(0, |counted| counted.electorate);
+    if plan.writing < STATED || voters < 2 {
+        return None;
+    }
+    let lines = winner
+        .text
+        .lines()
+        .map(|line| line.trim_start_matches(['#', '>', ' ']));
+    let lines: Vec<&str> = lines
+        .filter(|line| marked(line, "confidence").is_none())
+        .collect();
+    // Marks whose end is cut off would change the rest of the text.
+    let plain = lines.join("\n").replace(['*', '`'], "");
+    let beginning = clean_line(&plain, BEGINNING_MAX);
+    if beginning.is_empty() || !chaired && !beginning.ends_with('…') {
+        return None;
+    }
+    let of = |a: &&Answer| winner.given.first() == Some(&(a.seat, a.sample));
+    let answer = board.answers.iter().find(of);
+    let message = answer.and_then(|a| a.message.or(winner.messages.first().copied()));
+    let author = plan.seats.get(*winner.authors.first()?)?.name();
+    let whose = match message {
+        Some(message) => format!("{author}, #{message}"),
+        None => author.to_string(),
+    };
+    Some((decided_by(board), format!("{beginning} ({whose})")))
+}
+
+/// Returns the title of a decision.
+fn decided_by(board: &Board) -> String {
+    match &board.untied {
+        // The council did not choose what a lot or an arbiter chose.
+        Some(tie) => format!("Tied, and taken by {}", tie.step),
+        None => "Decided".to_owned(),
+    }
 }
 
 /// Maximum length of an answer shown as the decision, in characters.
@@ -353,8 +442,12 @@ fn in_their_words(plan: &Plan, board: &Board, winner: &Candidate) -> Option<Stri
     }
     let backs = |a: &&Answer| a.key.as_ref() == Some(&winner.name);
     let lines = board.answers.iter().filter(backs).map(|a| a.text.trim());
+    let is_value = |line: &&str| {
+        plan.writing < STATED || plan.answers != AnswerKind::Number || is_one_number(line)
+    };
     let lines: Vec<&str> = lines
         .filter(|line| !line.contains('\n') && line.chars().count() <= DECIDED_MAX)
+        .filter(is_value)
         .collect();
     let often = |line: &str| lines.iter().filter(|other| **other == line).count();
     let best = lines.iter().enumerate().max_by_key(|(at, line)| {
@@ -362,6 +455,14 @@ fn in_their_words(plan: &Plan, board: &Board, winner: &Candidate) -> Option<Stri
         (often(line), std::cmp::Reverse((shorter, earlier)))
     });
     best.map(|(_, line)| (*line).to_owned())
+}
+
+/// Returns whether a line is one number, perhaps with its unit: a calculation is not the value.
+fn is_one_number(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let with_digit = |word: &&&str| word.contains(|c: char| c.is_ascii_digit());
+    let sign = |c: char| "=+*/×÷^".contains(c);
+    words.len() <= 3 && words.iter().filter(with_digit).count() == 1 && !line.contains(sign)
 }
 
 /// Returns whether a reply is JSON, in a fence or with little text around it.
@@ -380,205 +481,4 @@ fn concludes_nothing(plan: &Run, text: &str) -> bool {
 /// Returns whether the chair declines to conclude.
 fn is_refusal(plan: &Run, text: &str) -> bool {
     plan.answers.read(text) == Err(Unread::Refused)
-}
-
-/// Removes parts that the chair copied from its instructions: fence markers, the task, its name and role, a lone label.
-/// Small models do that.
-fn own_words(told: Option<&Told>, text: &str) -> String {
-    let lines = text.lines().filter(|line| !is_fence_line(told, line));
-    let mut text = lines.collect::<Vec<_>>().join("\n");
-    if let Some(told) = told {
-        text = told.without_role(&text);
-    }
-    let instructions = [
-        TASK,
-        "Reply with JSON",
-        "what to do or believe, first",
-        "Between the lines marked",
-    ];
-    // Copied sentences come first, if at all.
-    while let Some(rest) = instructions.iter().find_map(|ours| {
-        let trimmed = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-        let begins = trimmed
-            .get(..ours.len())
-            .is_some_and(|head| head.eq_ignore_ascii_case(ours));
-        begins.then(|| after_sentence(&trimmed[ours.len()..]).to_owned())
-    }) {
-        text = rest;
-    }
-    let says_something = text
-        .split(|c: char| !c.is_alphanumeric())
-        .any(|word| word.len() > 1 && !is_mark(told, word) && !word.eq_ignore_ascii_case("answer"));
-    let is_number = text.trim().parse::<f64>().is_ok();
-    match says_something || is_number {
-        true => text.trim().to_owned(),
-        false => String::new(),
-    }
-}
-
-/// The members' names and roles as their prompts state them, as [`plain`] words. `None` for records made before
-/// conclusions were compared with them.
-struct Told {
-    names: Vec<String>,
-    roles: Vec<String>,
-}
-
-impl Told {
-    fn of(plan: &Plan) -> Self {
-        let seats = plan.seats.iter();
-        Self {
-            names: seats
-                .clone()
-                .map(|seat| plain(seat.name().as_str()))
-                .collect(),
-            roles: seats.map(|seat| plain(&seat.member.persona)).collect(),
-        }
-    }
-
-    /// Returns whether a sentence tells a member its role.
-    fn is_role(&self, sentence: &str) -> bool {
-        let said = plain(sentence);
-        let is_name = said.strip_prefix("you are ").is_some_and(|who| {
-            let who = who.strip_prefix("the ").unwrap_or(who);
-            let rest = self
-                .names
-                .iter()
-                .filter_map(|name| who.strip_prefix(name.as_str()));
-            rest.into_iter()
-                .any(|rest| rest.is_empty() || rest.starts_with(' '))
-        });
-        is_name || said.split(' ').count() > 3 && self.roles.iter().any(|role| role.contains(&said))
-    }
-
-    /// Removes such sentences from the beginning of a text.
-    fn without_role(&self, text: &str) -> String {
-        let bare = |text: &str| text.find(char::is_alphanumeric).unwrap_or(text.len());
-        let mut from = 0;
-        loop {
-            let start = from + bare(&text[from..]);
-            let rest = &text[start..];
-            let end = rest.find(['.', '!', '?', '\n', '。']).unwrap_or(rest.len());
-            if rest.is_empty() || !self.is_role(&rest[..end]) {
-                // The text before the first original sentence may be its list mark or emphasis.
-                let before = if from == 0 { 0 } else { start };
-                return text[before..].to_owned();
-            }
-            from = start + end;
-        }
-    }
-}
-
-/// Returns the words of a text in lower case, with single spaces.
-fn plain(text: &str) -> String {
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    let words: Vec<String> = words
-        .filter(|w| !w.is_empty())
-        .map(str::to_lowercase)
-        .collect();
-    words.join(" ")
-}
-
-/// Returns the text after the end of a sentence.
-fn after_sentence(text: &str) -> &str {
-    let end = text.find(['.', '!', '?', '\n', ':', ')']);
-    end.map_or("", |at| &text[at + 1..])
-}
-
-/// Returns whether a line begins or ends a fence.
-fn is_fence_line(told: Option<&Told>, line: &str) -> bool {
-    let line = line.trim();
-    let mark = line
-        .strip_prefix("<<")
-        .map(|l| l.split(' ').next().unwrap_or(l));
-    mark.or(line.strip_suffix(">>"))
-        .is_some_and(|mark| is_mark(told, mark))
-}
-
-/// Returns whether a word is a fence marker as made by [`blind::nonce`], or nearly.
-fn is_mark(told: Option<&Told>, word: &str) -> bool {
-    // Some models write it in capitals.
-    let loud = told.is_some();
-    (11..=14).contains(&word.len())
-        && word.bytes().all(|b| {
-            b.is_ascii_digit() || (b'a'..=b'f').contains(&b) || loud && (b'A'..=b'F').contains(&b)
-        })
-        && word.bytes().any(|b| b.is_ascii_digit())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn told() -> Told {
-        Told {
-            names: vec!["m1 synthesizer".into(), "ann".into()],
-            roles: vec!["join what others said into one answer and name what is open".into()],
-        }
-    }
-
-    #[test]
-    fn who_a_chair_is_told_to_be_is_no_conclusion() {
-        for (said, own) in [
-            ("You are m1-synthesizer.", ""),
-            ("You are m1-synthesizer, a member of the council.", ""),
-            ("You are the m1-synthesizer. Use SQLite.", "Use SQLite."),
-            ("**You are ann.** Use SQLite.", "Use SQLite."),
-            ("Join what others said into one answer.", ""),
-            (
-                "Join what others said into one answer and name what is open. Use **it**.",
-                "Use **it**.",
-            ),
-            (
-                "You are annoyed by locks: use SQLite.",
-                "You are annoyed by locks: use SQLite.",
-            ),
-            (
-                "You are right to ask. Use SQLite.",
-                "You are right to ask. Use SQLite.",
-            ),
-            ("- Use SQLite.", "- Use SQLite."),
-            ("ADAAB953EACB", ""),
-            (
-                "<<155003339AC5 Answer A\nUse SQLite.\n155003339AC5>>",
-                "Use SQLite.",
-            ),
-            ("是的。", "是的。"),
-        ] {
-            assert_eq!(own_words(Some(&told()), said), own, "{said:?}");
-        }
-        // Records follow the rules of their time.
-        assert_eq!(own_words(None, "You are ann."), "You are ann.");
-    }
-
-    #[test]
-    fn what_a_chair_copied_from_its_instructions_is_no_conclusion() {
-        for (said, own) in [
-            ("adaab953eacbe", ""),
-            ("155003339ac5", ""),
-            (
-                "<<155003339ac5 Answer A\nUse SQLite.\n155003339ac5>>",
-                "Use SQLite.",
-            ),
-            ("A", ""),
-            ("Answer B.", ""),
-            ("Conclude for the council; add no opinion of your own.", ""),
-            (
-                "Conclude for the council; add no opinion of your own. Use SQLite.",
-                "Use SQLite.",
-            ),
-            ("Reply with JSON: use SQLite.", "use SQLite."),
-            (
-                "Use commit 3f2a9c0d1e2f of the library.",
-                "Use commit 3f2a9c0d1e2f of the library.",
-            ),
-            ("391", "391"),
-            ("7", "7"),
-            ("Use SQLite.", "Use SQLite."),
-            ("Ja.", "Ja."),
-            ("是的", "是的"),
-        ] {
-            assert_eq!(own_words(None, said), own, "{said:?}");
-            assert_eq!(own_words(Some(&told()), said), own, "{said:?}");
-        }
-    }
 }

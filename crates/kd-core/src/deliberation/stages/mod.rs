@@ -8,6 +8,7 @@ mod ballot;
 pub(super) mod compress;
 pub(super) mod conclude;
 pub(super) mod debate;
+mod echo;
 pub(super) mod estimate;
 pub(super) mod judge;
 pub(super) mod opinions;
@@ -157,7 +158,7 @@ pub(super) fn repair(
         material: format!(
             "Question:\n{}{answers}\n\nYour reply to it:\n{}",
             blind::clip(&board.question, REPAIR_BYTES_MAX),
-            ending(reply.text)
+            ending(&blind::hidden(plan, reply.text))
         ),
         task: format!(
             "{}. State what your reply says, and nothing else. Reply with JSON: {what}.",
@@ -230,9 +231,15 @@ impl StageInput<'_> {
         if !self.plan.background.is_empty() && self.board.depth == 0 {
             out.push_str(&format!("Background:\n{}\n\n", self.plan.background));
         }
-        out.push_str(&format!("Question:\n{}", self.board.question));
+        let question = match self.board.depth {
+            0 => self.board.question.clone(),
+            // An issue comes from answers.
+            _ => blind::hidden(self.plan, &self.board.question),
+        };
+        out.push_str(&format!("Question:\n{question}"));
         if !self.board.context.is_empty() {
-            out.push_str(&format!("\n\n{}", self.board.context));
+            let context = blind::hidden(self.plan, &self.board.context);
+            out.push_str(&format!("\n\n{context}"));
         }
         out
     }
@@ -282,7 +289,7 @@ fn as_it_came(_: &Run, text: &str) -> String {
 }
 
 /// Returns the text of another member as readers see it: without names, and shortened if a limit is low.
-fn peer(plan: &Plan, text: &str) -> String {
+fn peer(plan: &Run, text: &str) -> String {
     let text = blind::anonymous(plan, text);
     match plan.limits.peer_bytes {
         Some(most) => blind::clip(&text, most as usize),

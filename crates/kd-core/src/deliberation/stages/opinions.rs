@@ -4,6 +4,7 @@ use super::{Asking, Reply, Stage, StageInput, as_it_came, words_of};
 use crate::deliberation::answer::{AnswerKind, confidence, confidence_in, marked};
 use crate::deliberation::board::{Answer, Board, note, object_in, object_with};
 use crate::deliberation::fact::Fact;
+use crate::deliberation::labels::Labels;
 use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
@@ -403,7 +404,7 @@ pub(super) fn put(
     board.put(Answer {
         seat: reply.seat,
         sample: reply.sample,
-        text: body(plan, reply.text),
+        text: Labels::of_authors(plan, reply.items, &body(plan, reply.text)),
         reply: reply.decisive().to_owned(),
         key,
         confidence,

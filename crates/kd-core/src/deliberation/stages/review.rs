@@ -7,6 +7,7 @@ use super::{
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Review, note, object_with};
 use crate::deliberation::fact::{Fact, Rated};
+use crate::deliberation::labels::Labels;
 use crate::deliberation::plan::{LENIENT, Plan};
 use crate::deliberation::protocols;
 use crate::deliberation::reader::Run;
@@ -218,7 +219,7 @@ pub(super) fn bare(reply: &Reply<'_>) -> (String, Value) {
 }
 
 /// Formats the beginnings of the reviewed answers, for a repair turn.
-pub(super) fn shown_again(board: &Board, plan: &Plan, reply: &Reply<'_>) -> String {
+pub(super) fn shown_again(board: &Board, plan: &Run, reply: &Reply<'_>) -> String {
     let texts = reply.items.iter().filter_map(|s| board.answer_of(*s));
     let texts: Vec<&str> = texts.map(|a| a.text.as_str()).collect();
     vote::beginnings(plan, reply, "review again", &texts)
@@ -282,6 +283,7 @@ fn first_reading(plan: &Run, reply: &Reply<'_>) -> Opinion {
         mut notices,
     } = Opinion::default();
     let names = labels(reply.items.len());
+    let named = |text: &str| Labels::of_authors(plan, reply.items, text);
     let fields: Vec<&str> = names
         .iter()
         .map(String::as_str)
@@ -298,7 +300,7 @@ fn first_reading(plan: &Run, reply: &Reply<'_>) -> Opinion {
                 let about = value.get(blind::label(place)).unwrap_or(&Value::Null);
                 match about.get("rating").or(Some(about)).and_then(Value::as_i64) {
                     Some(rating @ 1..=10) => {
-                        ratings.push((*author, rating as u8, words_of(about, "weakness")));
+                        ratings.push((*author, rating as u8, named(&words_of(about, "weakness"))));
                     }
                     _ => notices.push(format!(
                         "it does not rate {} from 1 to 10",

@@ -145,7 +145,7 @@ fn shown_groups(input: &StageInput<'_>, counted: bool) -> (Vec<usize>, Vec<Strin
             match (counted, input.plan.answers.is_keyed()) {
                 (true, _) => format!("Given by {}:\n{text}", candidate.authors.len()),
                 // The bare solution, without its reasons.
-                (false, true) => candidate.name.clone(),
+                (false, true) => blind::hidden(input.plan, &candidate.name),
                 (false, false) => text,
             }
         })

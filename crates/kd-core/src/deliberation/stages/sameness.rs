@@ -9,6 +9,7 @@ use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Grouped, ReadClaim, object_with};
 use crate::deliberation::count::kin;
 use crate::deliberation::fact::{Claimed, Fact, Group, Grouping};
+use crate::deliberation::labels::Labels;
 use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
@@ -154,10 +155,15 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
         Ok(groups) => format!("{} meanings in {} answers", groups.len(), reply.items.len()),
         Err(why) => format!("its groups do not count: {why}"),
     };
+    let labels = Labels::of_candidates(plan, board, reply.items);
+    let claims = claims_in(&object, reply.items, |text| match &labels {
+        Some(labels) => labels.named(text),
+        None => text.to_owned(),
+    });
     board.readings.push(Grouped {
         seat: reply.seat,
         groups,
-        claims: claims_in(&object, reply.items),
+        claims,
         missing: lines_in(&object, "missing", MISSING_MAX),
     });
     vec![Fact::Noted {
@@ -210,11 +216,11 @@ fn place_of(label: &Value, count: usize) -> Option<usize> {
 }
 
 /// Returns the claims of a reading, without those that name unknown labels, no answer, or the same answer twice.
-fn claims_in(object: &Value, items: &[usize]) -> Vec<ReadClaim> {
+fn claims_in(object: &Value, items: &[usize], named: impl Fn(&str) -> String) -> Vec<ReadClaim> {
     let mut out: Vec<ReadClaim> = Vec::new();
     let listed = object.get("claims").and_then(Value::as_array);
     for claim in listed.into_iter().flatten() {
-        let text = clean_line(&words_of(claim, "claim"), LINE_CHARS_MAX);
+        let text = clean_line(&named(&words_of(claim, "claim")), LINE_CHARS_MAX);
         let labelled = |name: &str| -> Option<Vec<usize>> {
             let Some(listed) = claim.get(name).and_then(Value::as_array) else {
                 return Some(Vec::new());

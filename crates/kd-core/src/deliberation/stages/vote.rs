@@ -8,6 +8,7 @@ use crate::deliberation::answer::{AnswerKind, confidence_in};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Cast, Marked, note, object_in, object_with};
 use crate::deliberation::fact::Fact;
+use crate::deliberation::labels::Labels;
 use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
@@ -164,14 +165,14 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
 }
 
 /// Formats the beginnings of the answers on a ballot, with their labels, for a repair turn.
-pub(super) fn shown_again(board: &Board, plan: &Plan, reply: &Reply<'_>) -> String {
+pub(super) fn shown_again(board: &Board, plan: &Run, reply: &Reply<'_>) -> String {
     let texts = reply.items.iter().filter_map(|c| board.candidates.get(*c));
     let texts: Vec<&str> = texts.map(|c| c.text.as_str()).collect();
     beginnings(plan, reply, "ballot again", &texts)
 }
 
 /// Formats the beginnings of the answers behind labels, without their authors.
-pub(super) fn beginnings(plan: &Plan, reply: &Reply<'_>, place: &str, texts: &[&str]) -> String {
+pub(super) fn beginnings(plan: &Run, reply: &Reply<'_>, place: &str, texts: &[&str]) -> String {
     let texts = texts.iter();
     let texts: Vec<String> = texts
         .map(|text| blind::clip(&blind::anonymous(plan, text), AGAIN_BYTES_MAX))
@@ -190,13 +191,13 @@ pub(super) fn beginnings(plan: &Plan, reply: &Reply<'_>, place: &str, texts: &[&
 const AGAIN_BYTES_MAX: usize = 400;
 
 /// Formats a candidate for voters: its text, and the main weakness named by reviewers.
-fn shown(plan: &Plan, board: &Board, candidate: usize) -> String {
+fn shown(plan: &Run, board: &Board, candidate: usize) -> String {
     let candidate = &board.candidates[candidate];
     let mut out = String::new();
     if plan.answers.is_keyed() || matches!(plan.answers, AnswerKind::Judged) {
         out.push_str(&format!(
             "The answer {}. One who gave it said:\n",
-            candidate.name
+            blind::hidden(plan, &candidate.name)
         ));
     }
     out.push_str(&peer(plan, &candidate.text));
@@ -263,10 +264,19 @@ fn ballot_in(board: &Board, plan: &Run, reply: &Reply<'_>) -> Ballot {
             Err(why) => Err(why.words().to_owned()),
         },
         sure: stated_confidence(&value).or_else(|| confidence_in(reply.text)),
-        reason: words_of(&value, "reason"),
+        reason: reason_in(board, plan, reply, &value),
         foretold: foretells(plan)
             .then(|| ballot::foretold(&value, reply.items, board.candidates.len()))
             .flatten(),
+    }
+}
+
+/// Returns the reason on a ballot, with the names of the answers for its labels.
+pub(super) fn reason_in(board: &Board, plan: &Plan, reply: &Reply<'_>, ballot: &Value) -> String {
+    let reason = words_of(ballot, "reason");
+    match Labels::of_candidates(plan, board, reply.items) {
+        Some(labels) => labels.named(&reason),
+        None => reason,
     }
 }
 
@@ -298,7 +308,7 @@ pub(super) fn unread(board: &Board, plan: &Run, reply: &Reply<'_>) -> Option<Unr
 }
 
 /// Returns the format of a bare ballot.
-pub(super) fn bare(board: &Board, plan: &Plan, reply: &Reply<'_>) -> (String, Value) {
+pub(super) fn bare(board: &Board, plan: &Run, reply: &Reply<'_>) -> (String, Value) {
     let names = labels(reply.items.len());
     let (what, name, field) = ballot::field(form(plan), &names);
     let mut fields = Map::new();
@@ -309,7 +319,10 @@ pub(super) fn bare(board: &Board, plan: &Plan, reply: &Reply<'_>) -> (String, Va
         let known: Vec<String> = names
             .iter()
             .zip(reply.items)
-            .map(|(label, c)| format!("{label} is {}", board.candidates[*c].name))
+            .map(|(label, c)| {
+                let name = blind::hidden(plan, &board.candidates[*c].name);
+                format!("{label} is {name}")
+            })
             .collect();
         asked.push_str(&format!("; {}", known.join(", ")));
     }

@@ -9,14 +9,15 @@ pub(super) use specialize::deeper;
 
 use super::board::Board;
 use super::frame::{Frame, Kind};
-use super::plan::{Plan, Strategy};
+use super::plan::Strategy;
 use super::protocols::{Protocol, Step};
+use super::reader::Run;
 use crate::memory::Memory;
 
 /// The input of a strategy.
 pub(super) struct Next<'a> {
     /// The plan.
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a Run,
     /// Its protocol.
     pub(super) protocol: &'static Protocol,
     /// The board of the last pass.

@@ -3,6 +3,7 @@
 use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, width, wrap};
+use kd_core::deliberation::fact::same_answers;
 use kd_core::deliberation::map::{Map, Rows, Stance, Standing};
 use kd_core::deliberation::report::Report;
 
@@ -28,12 +29,12 @@ pub(crate) fn lines(report: &Report, columns_max: usize, styles: Styles) -> Vec<
         Rows::Answers => answers(&map, columns_max, styles),
     };
     if !map.groups.is_empty() {
-        let groups: Vec<String> = map.groups.iter().map(|group| names(group, " = ")).collect();
+        let groups = same_answers(map.groups.iter().map(Vec::as_slice));
         let by = match map.by.is_empty() {
             true => "nobody".to_owned(),
             false => names(&map.by, " and "),
         };
-        let line = format!("same answers: {}; compared by {by}", groups.join(", "));
+        let line = format!("{groups}; compared by {by}");
         out.extend(hanging("  ", &line, columns_max));
     }
     let members: Vec<String> = map
@@ -202,6 +203,16 @@ mod tests {
         assert!(
             shown.contains(&"  same answers: ann = cyd, bob; compared by eve and ann".to_owned())
         );
+    }
+
+    #[test]
+    fn answers_that_all_differ_are_not_listed_as_the_same() {
+        let mut report = report();
+        for (group, seat) in report.groupings[0].groups.iter_mut().zip(["ann", "bob"]) {
+            group.seats = seats(&[seat]);
+        }
+        let wanted = "  no two answers are the same; compared by eve and ann".to_owned();
+        assert!(lines(&report, 80, Styles::NONE).contains(&wanted));
     }
 
     #[test]

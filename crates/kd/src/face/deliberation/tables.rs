@@ -147,7 +147,8 @@ pub(crate) fn all(report: &Report, columns: usize, styles: Styles) -> Vec<String
 
 /// Formats the votes of the members.
 pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<String> {
-    let Some(counted) = report.count() else {
+    // One voice is no vote.
+    let Some(counted) = report.count().filter(|counted| !counted.is_one_voice()) else {
         return Vec::new();
     };
     let mut out = vec![styles.bold(&format!(
@@ -210,7 +211,7 @@ pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<S
 /// Formats the agreement after each pass.
 pub(crate) fn trend(report: &Report, styles: Styles) -> Vec<String> {
     let trend = report.trend();
-    if trend.is_empty() {
+    if trend.is_empty() || report.count().is_some_and(|counted| counted.is_one_voice()) {
         return Vec::new();
     }
     let bars: String = trend
