@@ -223,11 +223,7 @@ impl Env {
 
     /// Gives a warning, unless the same text was given before.
     fn warn_once(&self, text: String) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.insert(text.clone()) {
-            drop(told);
-            self.warn(text);
-        }
+        warn_once(&self.told, self.notify.as_deref(), text);
     }
 
     /// The value of a variable.
@@ -320,7 +316,14 @@ impl Env {
     /// The same, for backends; `None` if the user's folders are unknown.
     pub(crate) fn shared_ledger(&self) -> Option<Arc<dyn Ledger>> {
         let ledger = self.ledger().ok()?;
-        Some(Arc::new(ledger))
+        let (told, notify) = (Arc::clone(&self.told), self.notify.clone());
+        Some(Arc::new(ledger.telling(move |error| {
+            let why = format!(
+                "what members cost is not recorded: {error}; {}",
+                error.hint()
+            );
+            warn_once(&told, notify.as_deref(), why);
+        })))
     }
 
     /// Returns the record of the spending of all runs of the user.
@@ -508,5 +511,15 @@ impl From<kd_store::config::ConfigError> for UserError {
             out.why = Some(error.to_string());
         }
         out
+    }
+}
+/// Gives a warning, unless the same text was given before.
+fn warn_once(told: &Mutex<BTreeSet<String>>, notify: Option<&Notify>, text: String) {
+    let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.insert(text.clone()) {
+        drop(told);
+        if let Some(notify) = notify {
+            notify(&Notice::Warning(text));
+        }
     }
 }

@@ -42,6 +42,16 @@ pub struct LedgerFile {
     today: Mutex<Today>,
     /// The file of the last line.
     open: Mutex<Option<OpenMonth>>,
+    on_loss: Option<OnLoss>,
+}
+
+/// What hears why a request was not recorded.
+struct OnLoss(Box<dyn Fn(&Error) + Send + Sync>);
+
+impl std::fmt::Debug for OnLoss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OnLoss")
+    }
 }
 
 /// A month's file that stays open for further lines.
@@ -116,6 +126,15 @@ fn before(path: &Path, to: u64, len: u64) -> Result<Vec<u8>, Error> {
 }
 
 impl LedgerFile {
+    /// Returns the ledger with a receiver of the reasons why requests were not recorded.
+    #[must_use]
+    pub fn telling(self, on_loss: impl Fn(&Error) + Send + Sync + 'static) -> Self {
+        Self {
+            on_loss: Some(OnLoss(Box::new(on_loss))),
+            ..self
+        }
+    }
+
     /// Creates the ledger in the data folder. Opens nothing yet. `zone` decides when a day begins.
     ///
     /// # Errors
@@ -127,6 +146,7 @@ impl LedgerFile {
             zone,
             today: Mutex::default(),
             open: Mutex::default(),
+            on_loss: None,
         })
     }
 
@@ -239,7 +259,10 @@ impl LedgerFile {
 impl Ledger for LedgerFile {
     fn book(&self, mut entry: Entry) {
         entry.project.clone_from(&self.project);
-        if self.append(&entry).is_err() {
+        if let Err(error) = self.append(&entry) {
+            if let Some(OnLoss(tell)) = &self.on_loss {
+                tell(&error);
+            }
             let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
             today.lost = true;
         }
@@ -468,8 +491,13 @@ mod tests {
         let ledger = ledger(home.path());
         fs::create_dir_all(ledger.folder().parent().unwrap()).unwrap();
         fs::write(ledger.folder(), "a file in place of the folder").unwrap();
+        let told = std::sync::Arc::new(Mutex::new(Vec::new()));
+        let hear = std::sync::Arc::clone(&told);
+        let ledger = ledger.telling(move |error| hear.lock().unwrap().push(error.to_string()));
         ledger.book(entry(0.5));
         assert_eq!(ledger.today(), None);
+        let told = told.lock().unwrap();
+        assert!(told.len() == 1 && told[0].contains("spending"), "{told:?}");
     }
 
     #[test]

@@ -466,15 +466,15 @@ const MAY: &[(&str, &str)] = &[
     ("kd/src/run/eval/written.rs", "a folder that the user named"),
     ("kd-app/src/infile.rs", "files that the user named"),
     (
+        "kd-app/src/files.rs",
+        "completes file names that the user types",
+    ),
+    (
         "kd-app/src/outfile.rs",
         "a file that the user named; the store writes it below `.kd`",
     ),
     ("kd-app/src/batch/log.rs", "a file that the user named"),
     ("kd-app/src/batch/results.rs", "a file that the user named"),
-    (
-        "kd-app/src/chat.rs",
-        "completes file names that the user types",
-    ),
     (
         "kd-app/src/ready.rs",
         "the first letters of a model file that the settings name",

@@ -246,9 +246,9 @@ fn cases() -> Vec<Case> {
                 ),
             ],
         },
-        rules(&formats::READING, &[("\"reading\":2", "\"reading\":3")]),
-        rules(&formats::SPENDING, &[("\"spending\":1", "\"spending\":3")]),
-        rules(&formats::WRITING, &[("\"writing\":1", "\"writing\":3")]),
+        rules(&formats::READING, &[("\"reading\":2", "\"reading\":4")]),
+        rules(&formats::SPENDING, &[("\"spending\":1", "\"spending\":4")]),
+        rules(&formats::WRITING, &[("\"writing\":1", "\"writing\":4")]),
         Case {
             format: &formats::SETTINGS_FILE,
             corpus: "settings",

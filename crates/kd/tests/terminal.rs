@@ -275,7 +275,7 @@ fn a_deliberation_shows_its_plan_its_stages_and_what_came_of_it() {
         "review, anonymous",
         "conclusion",
         "The council is unanimous",
-        "Recommendation in the words of",
+        "Recommendation.",
         "Do it.",
         "Vote by",
         "Agreement by pass",

@@ -91,23 +91,19 @@ fn rules_of_a_newer_version_decide_nothing_again() {
     }
     let log = thread.join(".kd-events.jsonl");
     let whole = fs::read_to_string(&log).expect("read");
-    for (from, to, newer) in [
-        (
-            "\"reading\":2",
-            "\"reading\":3",
-            "version 3 of the rules for reading replies",
-        ),
-        (
-            "\"writing\":1",
-            "\"writing\":3",
-            "version 3 of the rules for conclusions",
-        ),
-        ("\"v\":1", "\"v\":2", "version 2 of an event"),
-    ] {
+    let rules = [
+        ("reading", 2, &kd_core::formats::READING),
+        ("writing", 1, &kd_core::formats::WRITING),
+        ("v", 1, &kd_core::formats::EVENTS),
+    ];
+    for (field, recorded, format) in rules {
         fs::write(&log, &whole).expect("written");
-        change(&log, from, to);
+        let newer = format.version + 1;
+        let with = |version| format!("\"{field}\":{version}");
+        change(&log, &with(recorded), &with(newer));
         for command in ["replay", "why"] {
-            is_refused(&home.run(&[command, "2e98"]), newer);
+            let refused = format!("version {newer} of {}", format.what);
+            is_refused(&home.run(&[command, "2e98"]), &refused);
         }
         // The messages are shown all the same.
         assert_eq!(home.run(&["show", "2e98"]).code, Some(0));

@@ -11,6 +11,9 @@ const FIRST: u8 = b'M';
 const LETTERS: usize = 14;
 /// The first of the private characters that mark replaced names until all are: a stand-in may contain a name.
 const MARKS: u32 = 0xf_0000;
+/// Maximum number of stand-ins: members can name as many models as they like. Further names are all the same.
+const STAND_INS_MAX: usize = 100;
+const FURTHER: &str = "another model";
 
 /// The stand-ins of a deliberation, in the order of their first use.
 #[derive(Clone, Debug, Default)]
@@ -36,15 +39,19 @@ impl StandIns {
             .flat_map(char::to_lowercase)
             .collect();
         let mut known = self.known.borrow_mut();
-        let at = known.iter().position(|k| k.key == key).unwrap_or_else(|| {
-            let shown = drawn(plan, &key, &known);
-            known.push(StandIn {
-                key,
-                name: name.to_owned(),
-                shown,
-            });
-            known.len() - 1
-        });
+        let at = match known.iter().position(|k| k.key == key) {
+            Some(at) => at,
+            None if known.len() >= STAND_INS_MAX => return FURTHER.to_owned(),
+            None => {
+                let shown = drawn(plan, &key, &known);
+                known.push(StandIn {
+                    key,
+                    name: name.to_owned(),
+                    shown,
+                });
+                known.len() - 1
+            }
+        };
         let mark = u32::try_from(at)
             .ok()
             .and_then(|at| char::from_u32(MARKS + at));
@@ -123,6 +130,12 @@ mod tests {
             assert!(!shown.iter().any(|s| s == taken), "{shown:?}");
         }
         assert_eq!(stand_ins.mark(&plan, "NAME-7"), marks[7]);
+        // A reply that names thousands of models costs no more than one that names a hundred.
+        let many: Vec<String> = (0..5000)
+            .map(|n| stand_ins.mark(&plan, &format!("name {n}")))
+            .collect();
+        assert_eq!(stand_ins.known.borrow().len(), STAND_INS_MAX);
+        assert_eq!((&many[7], many[4999].as_str()), (&marks[7], FURTHER));
         assert_eq!(
             stand_ins.in_prompt(&format!("So says {}.", shown[7])),
             [(shown[7].clone(), "name 7".to_owned())]

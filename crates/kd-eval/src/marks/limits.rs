@@ -184,7 +184,7 @@ mod tests {
             (|m| m.members[0].confidence = Some(-0.1), "share"),
             (|m| m.thread = "../../x".into(), "path"),
             (|m| m.project = ".hidden".into(), "path"),
-            (|m| m.thread = "a\u{1b}[2Jb".into(), "control"),
+            (|m| m.thread = "a\u{1b}[2Jb".into(), "show nothing"),
             (|m| m.kind = "k".repeat(100_000), "longer"),
             (|m| m.members[0].model.clear(), "empty"),
             (|m| m.unasked = vec![String::new()], "empty"),

@@ -1,7 +1,7 @@
 //! Conclude: the chair states consensus, support, dissent and recommendation, and cites its sources. Outcome,
 //! confidence and dissenters come from the count, not from the chair.
 
-use super::echo::{Told, own_words};
+use super::echo::{FIELDS, TASK, Told, own_words};
 use super::{Asking, Stage, StageInput, as_it_came, no_end, words_of};
 use crate::SeatName;
 use crate::clean::clean_line;
@@ -31,18 +31,6 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     end: no_end,
     body: as_it_came,
 };
-
-/// The chair's task.
-pub(super) const TASK: &str = "Conclude for the council; add no opinion of your own";
-
-/// The fields that the chair is asked for, with their descriptions. The labels follow the last one.
-pub(super) const FIELDS: [(&str, &str); 5] = [
-    ("recommendation", "what to do or believe, first"),
-    ("consensus", "what the answers share"),
-    ("support", "the strongest reasons"),
-    ("dissent", "what the others hold, or \"none\""),
-    ("cites", "the labels it rests on, of"),
-];
 
 /// Maximum bytes of one candidate in the chair's prompt; this bounds the prompt, so that it can be reserved.
 const CANDIDATE_BYTES_MAX: usize = 1500;

@@ -1,7 +1,18 @@
 //! Removes from a chair's text what it copied from its instructions.
 
-use super::conclude::FIELDS;
 use crate::deliberation::plan::{Plan, STATED};
+
+/// The chair's task.
+pub(super) const TASK: &str = "Conclude for the council; add no opinion of your own";
+
+/// The fields that the chair is asked for, with their descriptions. The labels follow the last one.
+pub(super) const FIELDS: [(&str, &str); 5] = [
+    ("recommendation", "what to do or believe, first"),
+    ("consensus", "what the answers share"),
+    ("support", "the strongest reasons"),
+    ("dissent", "what the others hold, or \"none\""),
+    ("cites", "the labels it rests on, of"),
+];
 
 /// Removes parts that the chair copied from its instructions: fence markers, the task, its name and role, a lone label.
 /// Small models do that.
@@ -20,7 +31,7 @@ pub(super) fn own_words(told: Option<&Told>, text: &str) -> String {
         text = told.without_role(&text);
     }
     let instructions = [
-        super::conclude::TASK,
+        TASK,
         "Reply with JSON",
         "what to do or believe, first",
         "Between the lines marked",
