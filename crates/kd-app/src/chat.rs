@@ -118,7 +118,8 @@ pub trait ChatHost: Send + Sync + 'static {
     fn join(&self, id: &str) -> Joining;
 
     /// Prepares an aside that answers a question, or the user's last one, in another way, or that finishes a
-    /// deliberation; `muted` members are not asked.
+    /// deliberation; `muted` members are not asked. With the question comes the part of it that the user typed: only that
+    /// attaches files.
     ///
     /// # Errors
     /// If the way cannot answer it: the reason, for the user.
@@ -126,7 +127,7 @@ pub trait ChatHost: Send + Sync + 'static {
         &self,
         id: &str,
         way: Way,
-        question: Option<String>,
+        question: Option<(String, String)>,
         muted: &[SeatName],
     ) -> Result<Aside, String>;
 
@@ -216,8 +217,8 @@ pub struct Chat {
     reseated: Mutex<BTreeMap<ThreadId, Vec<String>>>,
     /// The drafts of this window, by thread.
     drafts: Mutex<BTreeMap<ThreadId, WindowDraft>>,
-    /// The files for which the last message was refused: they need consent.
-    doubted: Mutex<Vec<PathBuf>>,
+    /// The last message that was refused because its files need consent, with these files.
+    doubted: Mutex<Option<(String, Vec<PathBuf>)>>,
 }
 
 impl Kingdom {
@@ -479,11 +480,13 @@ impl Chat {
         let found = Attaching::find(typed, members, &[], self.kingdom.env())?;
         let files: Vec<PathBuf> = found.doubted().into_iter().map(PathBuf::from).collect();
         let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::take(&mut *doubted);
-        if let Some(doubts) = found.doubts().filter(|_| !on_terminal || before != files) {
+        // Consent is for one message as it is, not for its files in another one.
+        let message = Some((body.to_owned(), files));
+        let before = doubted.take();
+        if let Some(doubts) = found.doubts().filter(|_| !on_terminal || before != message) {
             let refused = UserError::new(ErrorKind::Refused, format!("not sent: {doubts}"));
             if on_terminal {
-                *doubted = files;
+                *doubted = message;
                 return Err(refused
                     .next("send the message again to attach it; in `backticks`, @NAME is text"));
             }
@@ -774,14 +777,15 @@ impl ChatHost for Chat {
         &self,
         id: &str,
         way: Way,
-        question: Option<String>,
+        question: Option<(String, String)>,
         muted: &[SeatName],
     ) -> Result<Aside, String> {
         let planned = || -> Result<Aside, UserError> {
             let thread = self.thread(id)?;
             let seated = self.seat(Some(&thread), false)?;
             let members = names(&seated.roster);
-            let attach = |body: String| Chat::attach(self, &body, &body, &members, true);
+            let attach =
+                |(body, typed): (String, String)| Chat::attach(self, &body, &typed, &members, true);
             let said = question.map(attach).transpose()?;
             let (question, told) = match said {
                 Some(said) => (Some(said.body), said.told),

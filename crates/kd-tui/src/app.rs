@@ -127,8 +127,8 @@ pub enum Effect {
     Weigh(String),
     /// The user is typing a message for these members: start their programs.
     Prepare(Vec<SeatName>),
-    /// Answer a question, or the user's last one, in another way.
-    Aside(Way, Option<String>),
+    /// Answer a question, or the user's last one, in another way. With the question comes the part that the user typed.
+    Aside(Way, Option<(String, String)>),
     /// Open this thread, or a new one.
     Open(Option<String>),
     /// Change who takes part in the thread.
@@ -238,6 +238,8 @@ pub struct App {
     stopped: Option<Timestamp>,
     /// The message sent but not in the thread yet.
     unsaid: Option<String>,
+    /// Whether the user typed all of the last message.
+    is_typed: bool,
     /// What is wrong with the settings of the screen.
     wrong: Vec<String>,
     /// Paths in the input that may be files.
@@ -280,6 +282,7 @@ impl App {
             editing: None,
             stopped: None,
             unsaid: None,
+            is_typed: false,
             wrong: Vec::new(),
             named: Vec::new(),
             attaches: None,
@@ -371,7 +374,12 @@ impl App {
             Msg::Weighed(typed, line) => {
                 let known: Vec<&SeatName> = self.members.iter().collect();
                 if mention::paths(&typed, &known) == self.named {
-                    self.attaches = line;
+                    self.attaches = line.map(|line| match self.editor.typed().is_empty() {
+                        true => {
+                            "attaches nothing: the text has words that you did not type".to_owned()
+                        }
+                        false => line,
+                    });
                     self.dirty = true;
                 }
             }
@@ -710,7 +718,7 @@ impl App {
     fn give_back(&mut self) {
         if let Some(text) = self.unsaid.take() {
             if self.editor.is_empty() {
-                self.editor.set(&text);
+                self.editor.give_back(&text, self.is_typed);
             }
             self.log.follow();
         }

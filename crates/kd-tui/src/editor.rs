@@ -38,6 +38,8 @@ pub struct Editor {
     folds: Folds,
     /// The draft that was put aside.
     aside: Option<State>,
+    /// Whether the text may name files in words that were not typed for this message: pasted, recalled, or put here.
+    foreign: bool,
 }
 
 /// What an undo restores.
@@ -46,6 +48,7 @@ struct State {
     text: String,
     cursor: usize,
     folds: Folds,
+    foreign: bool,
 }
 
 /// A cursor movement.
@@ -81,6 +84,27 @@ impl Editor {
         self.folds.unfolded(&self.text)
     }
 
+    /// Returns the text if it was typed, without what is folded in it; empty if other words in it could name files.
+    pub fn typed(&self) -> &str {
+        if self.foreign { "" } else { &self.text }
+    }
+
+    /// Returns whether the whole text was typed.
+    pub fn is_typed(&self) -> bool {
+        !self.foreign && *self.whole() == self.text
+    }
+
+    /// Puts a text back that could not be sent.
+    pub fn give_back(&mut self, text: &str, is_typed: bool) {
+        let before = self.foreign;
+        self.set(text);
+        self.foreign = before || !is_typed;
+    }
+
+    fn note_foreign(&mut self, text: &str) {
+        self.foreign |= text.contains('@');
+    }
+
     /// Inserts a pasted text at the cursor, as one edit. A long one is shown as `[pasted 500 lines]`.
     pub fn paste(&mut self, text: &str) {
         let lines = text.lines().count();
@@ -88,7 +112,8 @@ impl Editor {
         let room = TEXT_MAX.saturating_sub(self.whole().len());
         let fits = text.len() <= room && self.text.len() + words.len() <= TEXT_MAX;
         if lines <= PASTED_LINES || !fits {
-            return self.insert(text);
+            self.insert(text);
+            return self.note_foreign(text);
         }
         let at = self.cursor;
         self.insert(&words);
@@ -112,6 +137,8 @@ impl Editor {
 
     /// Inserts text at the cursor, as one edit.
     pub fn insert(&mut self, text: &str) {
+        // Nothing is left of other words.
+        self.foreign &= !self.text.is_empty();
         let room = TEXT_MAX.saturating_sub(self.text.len());
         let text = &text[..text.floor_char_boundary(room)];
         if text.is_empty() {
@@ -130,6 +157,8 @@ impl Editor {
     /// Replaces the whole text, as one edit.
     pub fn set(&mut self, text: &str) {
         self.remember();
+        self.foreign &= !text.is_empty();
+        self.note_foreign(text);
         self.text = text.to_owned();
         self.folds = Folds::default();
         self.cursor = self.text.len();
@@ -148,6 +177,7 @@ impl Editor {
         let text = self.whole().into_owned();
         self.text.clear();
         self.folds = Folds::default();
+        self.foreign = false;
         if self.sent.last() != Some(&text) && !text.trim().is_empty() {
             self.sent.push(text.clone());
             if self.sent.len() > SENT_MAX {
@@ -221,6 +251,7 @@ impl Editor {
             text: std::mem::replace(&mut self.text, state.text),
             cursor: std::mem::replace(&mut self.cursor, state.cursor),
             folds: std::mem::replace(&mut self.folds, state.folds),
+            foreign: std::mem::replace(&mut self.foreign, state.foreign),
         }
     }
 
@@ -259,6 +290,7 @@ impl Editor {
         let killed = std::mem::take(&mut self.killed);
         let (at, before) = (self.cursor, self.text.len());
         self.insert(&killed.0);
+        self.note_foreign(&killed.0);
         // A text that does not fit is cut.
         if self.text.len() == before + killed.0.len() {
             self.folds.extend(&killed.1, at);
@@ -317,6 +349,7 @@ impl Editor {
         match found {
             Some(i) => {
                 self.text = self.sent[i].clone();
+                self.foreign |= self.text.contains('@');
                 self.folds = Folds::default();
                 self.recall = Some((i, written, folds));
             }
@@ -433,6 +466,7 @@ impl Editor {
             text: self.text.clone(),
             cursor: self.cursor,
             folds: self.folds.clone(),
+            foreign: self.foreign,
         });
         if self.done.len() > UNDO_MAX {
             self.done.remove(0);

@@ -453,7 +453,7 @@ impl Stage {
         tokio::task::spawn_blocking(move || inbox.send(AppMessage::Msg(what(host.as_ref()))));
     }
 
-    fn aside(&self, way: Way, question: Option<String>) {
+    fn aside(&self, way: Way, question: Option<(String, String)>) {
         let Some(id) = self.app.thread.clone() else {
             return;
         };

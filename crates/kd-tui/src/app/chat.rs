@@ -166,8 +166,9 @@ impl App {
         if self.editor.text().trim().is_empty() {
             return;
         }
-        // Pasted texts are folded in it: they attach nothing.
-        let typed = self.editor.text().to_owned();
+        // Pasted, recalled and edited texts attach nothing.
+        let typed = self.editor.typed().to_owned();
+        self.is_typed = self.editor.is_typed();
         let mut text = self.editor.take();
         let masked = self.settings.secrets.mask_in_place(&mut text);
         self.reading = false;
@@ -177,7 +178,7 @@ impl App {
             Line::Say(body) => {
                 fx.push(Effect::Remember(text.clone()));
                 if self.leaving || self.thread.is_none() {
-                    self.editor.set(&text);
+                    self.editor.give_back(&text, self.is_typed);
                     self.tell("this thread takes no more messages");
                     return;
                 }
@@ -193,7 +194,7 @@ impl App {
                 self.slash(slash, fx);
             }
             Line::Wrong(why) => {
-                self.editor.set(&text);
+                self.editor.give_back(&text, self.is_typed);
                 self.tell(why);
             }
         }

@@ -52,6 +52,11 @@ impl App {
             Slash::Export(file) => fx.push(Effect::Export(file)),
             Slash::Aside(way, question) => {
                 self.log.follow();
+                // What was not typed as a whole attaches nothing.
+                let question = question.map(|body| match self.is_typed {
+                    true => (body.clone(), body),
+                    false => (body, String::new()),
+                });
                 self.outbox.push(Effect::Aside(way, question));
                 self.post(fx);
             }

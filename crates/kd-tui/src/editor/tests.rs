@@ -195,3 +195,55 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn only_typed_words_may_name_files() {
+    let mut editor = Editor::new(vec!["about @old.md".into()]);
+    let type_in = |editor: &mut Editor, text: &str| {
+        for c in text.chars() {
+            editor.insert(&c.to_string());
+        }
+    };
+    type_in(&mut editor, "see @a.md");
+    assert!(editor.is_typed() && editor.typed() == "see @a.md");
+    // A folded paste is left out; the rest was typed.
+    let mail = "mail\n".repeat(20) + "@b.md";
+    editor.paste(&mail);
+    assert!(!editor.is_typed() && editor.typed().starts_with("see @a.md[pasted"));
+    assert!(editor.take().contains("@b.md"));
+    // Every way in which other words come into the input.
+    let ways: [fn(&mut Editor); 5] = [
+        |editor| editor.paste("see @c.md"),
+        |editor| editor.set("see @c.md"),
+        |editor| assert!(editor.recall(-1)),
+        |editor| {
+            editor.set("@c.md");
+            editor.delete(Move::Start);
+            editor.insert("x ");
+            editor.yank();
+        },
+        |editor| editor.give_back("see @c.md", false),
+    ];
+    for (at, way) in ways.iter().enumerate() {
+        type_in(&mut editor, "");
+        way(&mut editor);
+        type_in(&mut editor, " and @d.md");
+        assert!(!editor.is_typed() && editor.typed().is_empty(), "{at}");
+        editor.clear();
+        type_in(&mut editor, "see @e.md");
+        assert!(editor.is_typed(), "{at}: nothing is left of it");
+        editor.undo();
+        editor.undo();
+        editor.undo();
+        editor.take();
+        assert!(editor.is_typed(), "{at}");
+    }
+    // What could not be sent is as it was, and so is a draft that was put aside.
+    editor.give_back("see @f.md", true);
+    assert!(editor.is_typed());
+    assert!(!editor.stash() && editor.stash());
+    assert_eq!((editor.typed(), editor.is_typed()), ("see @f.md", true));
+    // Pasted words without an @ name no file.
+    editor.paste(" thanks");
+    assert!(editor.is_typed());
+}
