@@ -11,7 +11,7 @@ use self::sums::{add_up, index, sum_up};
 use crate::brief;
 use kd_core::Timestamp;
 use kd_core::formats::{self, Format, MARK, MARKS};
-use kd_eval::marks::{By, Evidence, MARK_BYTES_MAX, Mark, Published, RECENT, Sum, Sums};
+use kd_eval::marks::{Evidence, MARK_BYTES_MAX, Mark, Published, RECENT, Sum, Sums};
 use kd_store::error::Error;
 use kd_store::private;
 use kd_store::user_dirs::{UserDirs, make_private};
@@ -530,7 +530,7 @@ fn put_all(tx: &Transaction<'_>, path: &Path, marks: &[Mark]) -> Result<Vec<Opti
                 text,
                 mark.kind,
                 council(mark),
-                place(tx, mark)?,
+                clock::place(tx, mark)?,
                 brief::write(mark)
             ],
         )?;
@@ -551,19 +551,6 @@ fn put_all(tx: &Transaction<'_>, path: &Path, marks: &[Mark]) -> Result<Vec<Opti
         old.push(put(mark, text).map_err(failed)?);
     }
     Ok(old)
-}
-
-/// Returns the time by which the newest marks are found, in microseconds: a mark made here is the newest of its kind,
-/// whatever the clock says. Their order is corrected when they are read: see [`clock::in_order`].
-fn place(tx: &Transaction<'_>, mark: &Mark) -> Result<i64, rusqlite::Error> {
-    let at = mark.at.as_microsecond();
-    if mark.by == By::Import {
-        return Ok(at);
-    }
-    let query = "SELECT max(marked_us) FROM marks WHERE kind = ?1 AND current = 1";
-    let mut newest = tx.prepare_cached(query)?;
-    let newest: Option<i64> = newest.query_row([&mark.kind], |row| row.get(0))?;
-    Ok(newest.map_or(at, |newest| newest.max(at)))
 }
 
 /// Returns the query for the newest marks with a value in an indexed column, which its index answers alone.

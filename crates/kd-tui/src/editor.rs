@@ -96,11 +96,11 @@ impl Editor {
 
     /// Puts a text back that could not be sent.
     pub fn give_back(&mut self, text: &str, is_typed: bool) {
-        let before = self.foreign;
         self.set(text);
-        self.foreign = before || !is_typed;
+        self.foreign = !is_typed;
     }
 
+    /// Words that were not typed are in the text now. Only an `@` names a file.
     fn note_foreign(&mut self, text: &str) {
         self.foreign |= text.contains('@');
     }
@@ -348,8 +348,9 @@ impl Editor {
         };
         match found {
             Some(i) => {
-                self.text = self.sent[i].clone();
-                self.foreign |= self.text.contains('@');
+                let text = self.sent[i].clone();
+                self.note_foreign(&text);
+                self.text = text;
                 self.folds = Folds::default();
                 self.recall = Some((i, written, folds));
             }

@@ -3,6 +3,20 @@
 
 use kd_core::Timestamp;
 use kd_eval::marks::{By, Mark};
+use rusqlite::Transaction;
+
+/// Returns the time by which the newest marks are found, in microseconds: a mark made here is the newest of its kind,
+/// whatever the clock says. Their order is corrected when they are read: see [`in_order`].
+pub(super) fn place(tx: &Transaction<'_>, mark: &Mark) -> Result<i64, rusqlite::Error> {
+    let at = mark.at.as_microsecond();
+    if mark.by == By::Import {
+        return Ok(at);
+    }
+    let query = "SELECT max(marked_us) FROM marks WHERE kind = ?1 AND current = 1";
+    let mut newest = tx.prepare_cached(query)?;
+    let newest: Option<i64> = newest.query_row([&mark.kind], |row| row.get(0))?;
+    Ok(newest.map_or(at, |newest| newest.max(at)))
+}
 
 /// Sorts marks by time, oldest first; each comes with its row, and rows are in the order of marking. Of the marks made
 /// here, those that contradict this order by their times get times that do not: one after `now` was made by a clock that
