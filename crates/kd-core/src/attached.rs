@@ -16,7 +16,9 @@
 //! a member. The message keeps the contents as they were when it was sent, in its file and in every later prompt.
 
 use crate::clean::{clean_line, clean_text};
+use crate::markdown::fence;
 use crate::mention;
+use crate::size::size;
 use std::borrow::Cow;
 
 /// Maximum characters of a name above a block.
@@ -29,7 +31,7 @@ const FENCE_MIN: usize = 3;
 /// Returns the block of a file with this name.
 pub fn block(name: &str, bytes: u64, text: &str) -> String {
     let text = clean_text(text);
-    let fence = "`".repeat(longest_run(&text).max(FENCE_MIN - 1) + 1);
+    let fence = fence(&[&text]);
     let name = clean_line(name, NAME_CHARS_MAX).replace('`', "'");
     let size = size(bytes);
     let end = match text.is_empty() || text.ends_with('\n') {
@@ -126,28 +128,6 @@ fn split(body: &str) -> Option<(usize, Vec<&str>)> {
 /// Estimates the tokens of a text of this many bytes: four bytes are about one token in English and in code.
 pub fn tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(4)
-}
-
-/// Formats a size: `812 bytes`, `1.2 KiB`, `3.4 MiB`.
-pub fn size(bytes: u64) -> String {
-    let of = |unit: u64| bytes as f64 / unit as f64;
-    match bytes {
-        1 => "1 byte".to_owned(),
-        0..1024 => format!("{bytes} bytes"),
-        1024..0x10_0000 => format!("{:.1} KiB", of(1 << 10)),
-        0x10_0000..0x4000_0000 => format!("{:.1} MiB", of(1 << 20)),
-        _ => format!("{:.1} GiB", of(1 << 30)),
-    }
-}
-
-/// Returns the length of the longest run of backticks.
-fn longest_run(text: &str) -> usize {
-    let (mut longest, mut run) = (0, 0);
-    for byte in text.bytes() {
-        run = if byte == b'`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    longest
 }
 
 /// Returns the language after an opening fence: the ending of the name, if it is a plain word.
@@ -248,17 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_one_decimal() {
-        for (bytes, shown) in [
-            (0, "0 bytes"),
-            (1, "1 byte"),
-            (1023, "1023 bytes"),
-            (1229, "1.2 KiB"),
-            (1 << 20, "1.0 MiB"),
-            (5 << 30, "5.0 GiB"),
-        ] {
-            assert_eq!(size(bytes), shown);
-        }
+    fn four_bytes_are_about_a_token() {
         assert_eq!([0, 1, 5].map(tokens), [0, 1, 2]);
     }
 

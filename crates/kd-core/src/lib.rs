@@ -53,6 +53,7 @@ pub mod seal;
 pub mod search_path;
 pub mod seating;
 pub mod secrets;
+pub mod size;
 pub mod slash;
 pub mod speech;
 pub mod spending;

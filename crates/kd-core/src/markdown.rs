@@ -318,10 +318,17 @@ fn is_contained(text: &str, level: usize) -> bool {
     headings == [0]
 }
 
+/// Returns a line of backticks longer than any in the texts, and of at least three: none of them can end a code block
+/// between two of these.
+pub fn fence(texts: &[&str]) -> String {
+    let runs = texts.iter().flat_map(|text| text.split(|c| c != '`'));
+    let longest = runs.map(str::len).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
+}
+
 /// Returns the text as a code block that it cannot end.
 fn fenced(text: &str) -> String {
-    let runs = text.split(|c| c != '`').map(str::len).max();
-    let fence = "`".repeat(runs.unwrap_or(0).max(2) + 1);
+    let fence = fence(&[text]);
     format!("{fence}text\n{}\n{fence}\n", text.trim_end_matches('\n'))
 }
 

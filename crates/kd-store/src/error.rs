@@ -2,6 +2,7 @@
 
 use crate::bounds::Bound;
 use kd_core::formats::Newer;
+use kd_core::size::size;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -304,15 +305,6 @@ impl Error {
             Error::NumbersExhausted { .. } => "start a new thread".into(),
             Error::Git { .. } => "run `git status` there to see what is wrong".into(),
         }
-    }
-}
-
-/// Formats a size for the user.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
-        None => format!("{bytes} bytes"),
     }
 }
 

@@ -706,7 +706,7 @@ fn has_doubles(entries: &[Entry]) -> bool {
 
 /// Replaces a message's text by a note, because newer ones fill the limit.
 fn left_out(message: Message) -> Message {
-    let size = crate::error::size(message.body.len() as u64);
+    let size = kd_core::size::size(message.body.len() as u64);
     let body = format!(
         "[{size} left out: with newer messages the thread is larger than {} MiB; `kd export` writes all of it]",
         TOGETHER_BYTES_MAX >> 20

@@ -3,6 +3,7 @@
 use super::git::{NO_GIT, failed, read, usual_base};
 use crate::error::{ErrorKind, UserError};
 use kd_core::clean::clean_text;
+use kd_core::markdown::fence;
 use kd_store::git_command::{self, GitCommand};
 use std::path::Path;
 
@@ -117,17 +118,6 @@ impl Change {
             cut.trim_end_matches('\n'),
         )
     }
-}
-
-/// Returns a line of backticks longer than any in the texts.
-fn fence(texts: &[&str]) -> String {
-    let longest = texts
-        .iter()
-        .flat_map(|text| text.split(|c| c != '`'))
-        .map(str::len)
-        .max()
-        .unwrap_or(0);
-    "`".repeat(longest.max(2) + 1)
 }
 
 /// Returns the first complete lines of a text.
