@@ -1,7 +1,13 @@
 //! The user's marks of verdicts: builds the mark of a thread's verdict, and keeps it. For every front end.
 
 #[cfg(feature = "forum")]
+mod forget;
+#[cfg(feature = "forum")]
 mod gold;
+#[cfg(feature = "forum")]
+mod import;
+#[cfg(feature = "forum")]
+mod list;
 mod own;
 mod promise;
 #[cfg(feature = "forum")]
@@ -12,7 +18,13 @@ pub(crate) use own::note;
 pub use promise::{FROM_RECORD, Promised, promised};
 
 #[cfg(feature = "forum")]
+pub use forget::{forget_all, forget_thread};
+#[cfg(feature = "forum")]
 pub use gold::{ByGold, Skipped, by_gold};
+#[cfg(feature = "forum")]
+pub use import::{Imported, import};
+#[cfg(feature = "forum")]
+pub use list::{Readable, all, check, current_project, shown_project, total};
 #[cfg(feature = "forum")]
 pub use teach::{Lesson, hinted, is_hint_due, lessons};
 
@@ -108,6 +120,21 @@ pub fn verdict(
         check_own(thread, mark, fell)?;
     }
     Ok(mark.map(|mark| (mark, report)))
+}
+
+/// Returns the verdict in the records of a thread's deliberation as a mark without a judgment, and its report.
+///
+/// # Errors
+/// The deliberation decided nothing, or those of [`check_own`].
+pub fn verdict_of(
+    layout: &Layout,
+    thread: &Thread,
+    records: &[Record],
+) -> Result<(Mark, Report), UserError> {
+    let report = View::of(records).report;
+    let mark = unmarked(&report, &project_key(layout.root())).ok_or_else(no_verdict)?;
+    check_own(thread, &mark, &layout.verdicts()?)?;
+    Ok((mark, report))
 }
 
 /// The error of a thread without a verdict.

@@ -483,13 +483,13 @@ fn check_marks(args: &Deliberate, here: &Here) -> Result<(), Error> {
         return Ok(());
     }
     let now = here.now()?;
-    kd_sql::marks::of_kind(&here.user_dirs(), "", now).map_err(|why| {
+    kd_app::marks::check(now, here).map_err(|why| {
         Error::new(
             "no_promise",
             Exit::NoPromise,
             "your marks cannot be read, so nothing can be promised",
         )
-        .because(why)
+        .because(why.what)
         .next("`kd marks` tests the file; without --require the question is asked all the same")
     })?;
     Ok(())

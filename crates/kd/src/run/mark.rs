@@ -12,21 +12,16 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
-use kd_app::marks as kept;
+use kd_app::marks::{self as kept, Readable, shown_project};
 use kd_core::deliberation;
 use kd_core::formats;
-use kd_core::view::View;
 use kd_eval::marks::By;
-use kd_sql::marks::{self, Readable};
-use kd_store::user_dirs::project_key;
 use serde_json::json as object;
 use std::io::{self, Write};
 use std::process::Command;
 
 /// Maximum characters of an answer in the list.
 const ANSWER_CHARS_MAX: usize = 60;
-/// Characters of the hash of a project's folder in the list.
-const HASH_CHARS: usize = 8;
 
 pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
     if let Some(file) = &args.gold {
@@ -58,10 +53,7 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
     }
     let layout = here.layout()?;
     let (thread, records) = records(here, id)?;
-    let report = View::of(&records).report;
-    let mut mark = deliberation::unmarked(&report, &project_key(layout.root()))
-        .ok_or_else(kept::no_verdict)?;
-    kept::check_own(&thread, &mark, &layout.verdicts()?)?;
+    let (mut mark, report) = kept::verdict_of(&layout, &thread, &records)?;
     match (word, &args.by) {
         (Some(word), _) => {
             deliberation::judge(&mut mark, word, &report).map_err(|why| kept::unjudged(&why))?
@@ -159,7 +151,7 @@ fn name_unreadable(all: &Readable, unfit: &[(String, String)]) -> Result<Exit, E
 }
 
 fn list(as_json: bool, here: &Here) -> Result<Exit, Error> {
-    let found = marks::read_readable(&here.user_dirs())?;
+    let found = kept::all(here)?;
     let all = &found.marks;
     let mut out = crate::out::stdout().lock();
     if as_json {
@@ -181,8 +173,7 @@ fn list(as_json: bool, here: &Here) -> Result<Exit, Error> {
         return Ok(Exit::Done);
     }
     let styles = here.out_styles();
-    let layout = here.find_layout().ok().flatten();
-    let current = layout.map(|layout| project_key(layout.root()));
+    let current = kept::current_project(here);
     for mark in all {
         let answer: String = mark
             .winner
@@ -218,11 +209,4 @@ fn elsewhere(project: &str, current: Option<&str>) -> String {
         true => String::new(),
         false => format!("  in project {}", shown_project(project)),
     }
-}
-
-/// Returns the name of a project for people: the name of its folder, and the beginning of its hash.
-fn shown_project(project: &str) -> String {
-    let (name, hash) = project.rsplit_once('-').unwrap_or((project, ""));
-    let hash: String = hash.chars().take(HASH_CHARS).collect();
-    clean::line(&format!("{name}-{hash}"))
 }

@@ -6,7 +6,7 @@ use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::clip;
 use crate::run::here::Here;
-use kd_app::marks::{Lesson, hinted, is_hint_due, lessons};
+use kd_app::marks::{Lesson, hinted, is_hint_due, lessons, total};
 use kd_core::formats;
 use serde_json::json as object;
 use std::io::{self, IsTerminal, Write};
@@ -41,7 +41,7 @@ pub(in crate::run) fn hint(here: &Here) {
     if !is_wanted {
         return;
     }
-    if kd_sql::marks::count(&here.user_dirs()).is_ok_and(|marks| marks == 0) {
+    if total(here).is_ok_and(|marks| marks == 0) {
         return;
     }
     // A hint is not worth an error.
