@@ -1,6 +1,7 @@
 //! The forum of a folder: where it is, and opening it.
 
 pub mod foreign;
+pub mod forget;
 pub mod personas;
 mod remote;
 mod run;
@@ -16,7 +17,10 @@ use crate::error::{ErrorKind, UserError};
 use kd_core::config::Config;
 use kd_core::config::forum::BadSetting;
 pub use kd_engine::forum::{Forum, RunError, Stop, kept_as};
-pub use kd_sql::forum::{ForumError, ForumStore, Place};
+pub use kd_sql::forum::{
+    Anchor, Audited, Checked, CycleRecord, ForumError, ForumStore, Governance, Place, Repeat,
+    SERVER_KEEPS,
+};
 use kd_store::Layout;
 
 /// Opens a forum. It is the user's own if the user's `kd` created it or the user accepted it.

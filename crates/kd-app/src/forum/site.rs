@@ -2,13 +2,16 @@
 
 use super::{ForumStore, foreign};
 use crate::env::Env;
-use crate::error::UserError;
+use crate::error::{ErrorKind, UserError};
 use crate::secrets;
 use crate::trust::{Loaded, Project};
+use kd_core::Timestamp;
 use kd_core::config::Config;
 use kd_core::config::forum::Settings;
 use kd_forum::MAIN;
+use kd_sql::forum::Caller;
 use kd_store::Layout;
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// Where a forum is; `None` means as usual.
@@ -90,5 +93,23 @@ impl Site {
         Ok(self
             .store
             .settings(&self.forum, &self.config.forum.settings)?)
+    }
+
+    /// Calls a tool of the forum as a user.
+    ///
+    /// # Errors
+    /// The user may not act here, the forum refuses, or the store fails.
+    pub fn act(&mut self, author: &str, tool: &str, arguments: &Value) -> Result<Value, UserError> {
+        let caller = Caller::person(author, &self.forum)?;
+        let settings = self.settings()?;
+        let now = Timestamp::now();
+        let answer = self.store.call(&caller, &settings, tool, arguments, now)?;
+        match answer["success"] == true {
+            true => Ok(answer),
+            false => {
+                let why = answer["error"].as_str().unwrap_or("refused");
+                Err(UserError::new(ErrorKind::ForumRefused, why).next("kd forum read"))
+            }
+        }
     }
 }

@@ -6,12 +6,11 @@ use crate::args::forum::{Audit, Fairness};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
-use kd_app::forum::Site;
+use kd_app::forum::{Anchor, Audited, Checked, CycleRecord, ForumError, Site};
 use kd_app::words::count;
 use kd_core::clean::clean_line;
 use kd_forum::fairness::{Look, Row, Table};
 use kd_forum::words::Run;
-use kd_sql::forum::{Anchor, Audited, Checked, CycleRecord, ForumError};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 

@@ -87,7 +87,7 @@ pub(super) fn propose(
         "kind": wish.kind.word(), "key": wish.key, "value": wish.value,
         "title": title.unwrap_or(&wish.title), "reason": reason,
     });
-    talk::act(site, who, "propose", &arguments)
+    Ok(site.act(who, "propose", &arguments)?)
 }
 
 pub(super) fn move_it(args: &Propose, here: &Here) -> Result<(), Error> {
@@ -113,7 +113,7 @@ pub(super) fn move_it(args: &Propose, here: &Here) -> Result<(), Error> {
 pub(super) fn vote(args: &Vote, here: &Here) -> Result<(), Error> {
     let mut site = open_to_write(&args.place, &args.secrets, here)?;
     let arguments = json!({"motion_id": args.motion, "choice": args.choice, "reason": args.reason});
-    let answer = talk::act(&mut site, &args.author, "vote", &arguments)?;
+    let answer = site.act(&args.author, "vote", &arguments)?;
     talk::tell_masked(&answer)?;
     let (motion, _) = site.store.motion(args.motion)?;
     writeln!(

@@ -101,7 +101,7 @@ pub(super) fn edit(args: &Edit, here: &Here) -> Result<(), Error> {
     let body = talk::body(&args.body)?;
     let mut site = open_to_write(&args.place, &args.secrets, here)?;
     let arguments = json!({"post_id": args.post, "body": body});
-    let answer = talk::act(&mut site, &args.author, "edit_post", &arguments)?;
+    let answer = site.act(&args.author, "edit_post", &arguments)?;
     talk::tell_masked(&answer)?;
     writeln!(crate::out::stdout(), "post {} is changed", args.post)?;
     Ok(())

@@ -4,15 +4,13 @@ use super::super::here::Here;
 use super::{lines, open, open_to_write};
 use crate::args::forum::{Export, Import, KeepSecrets, Log, Post, Read, Reply, Search, Watch};
 use crate::error::Error;
-use crate::exit::Exit;
 use crate::render::clean;
 use jiff::tz::TimeZone;
-use kd_app::forum::Site;
+use kd_app::forum::{Governance, Repeat, Site};
 use kd_app::infile;
 use kd_core::clean::clean_line;
 use kd_forum::order::Target;
 use kd_forum::words::{self, SearchIn};
-use kd_sql::forum::{Caller, Governance, Repeat};
 use serde_json::{Value, json};
 use std::io::{self, BufReader, Read as _, Write};
 use std::path::Path;
@@ -50,29 +48,6 @@ pub(super) fn body(text: &str) -> Result<String, Error> {
     Ok(read)
 }
 
-/// Runs a tool call as a user. Refusals become errors.
-pub(super) fn act(
-    site: &mut Site,
-    author: &str,
-    tool: &str,
-    arguments: &Value,
-) -> Result<Value, Error> {
-    let caller = Caller::person(author, &site.forum)?;
-    let settings = site.settings()?;
-    let answer = site
-        .store
-        .call(&caller, &settings, tool, arguments, jiff::Timestamp::now())?;
-    match answer["success"] == true {
-        true => Ok(answer),
-        false => Err(Error::new(
-            "forum",
-            Exit::Usage,
-            answer["error"].as_str().unwrap_or("refused"),
-        )
-        .next("kd forum read")),
-    }
-}
-
 /// Masks the secrets of a text that is to be stored, and reports them. `keep` is the option that keeps them, if the
 /// command has it.
 pub(super) fn masked(
@@ -105,8 +80,7 @@ pub(super) fn tell_masked(answer: &Value) -> io::Result<()> {
 pub(super) fn post(args: &Post, here: &Here) -> Result<(), Error> {
     let body = body(&args.body)?;
     let mut site = open_to_write(&args.place, &args.secrets, here)?;
-    let answer = act(
-        &mut site,
+    let answer = site.act(
         &args.author,
         "create_thread",
         &json!({"title": args.title, "body": body}),
@@ -120,7 +94,7 @@ pub(super) fn reply(args: &Reply, here: &Here) -> Result<(), Error> {
     let body = body(&args.body)?;
     let mut site = open_to_write(&args.place, &args.secrets, here)?;
     let arguments = json!({"thread_id": args.thread, "body": body, "quote_post_id": args.quote});
-    let answer = act(&mut site, &args.author, "reply_to_thread", &arguments)?;
+    let answer = site.act(&args.author, "reply_to_thread", &arguments)?;
     tell_masked(&answer)?;
     writeln!(
         crate::out::stdout(),

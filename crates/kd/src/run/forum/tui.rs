@@ -1,7 +1,7 @@
 //! `kd forum tui`: connects the screen of `kd-tui` to the store.
 
 use super::super::here::Here;
-use super::{fairness, lines, motions, open, talk};
+use super::{fairness, lines, motions, open};
 use crate::args::forum::Tui;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -200,7 +200,8 @@ impl Library for Shelf {
             None => error.what.clone(),
         };
         let mut call = |tool: &str, arguments: Value| {
-            talk::act(&mut site, KING, tool, &arguments).map_err(told)
+            let answer = site.act(KING, tool, &arguments);
+            answer.map_err(|error| told(error.into()))
         };
         match deed {
             Deed::Open { title, body } => {
