@@ -39,6 +39,8 @@ pub mod export;
 mod files;
 #[cfg(feature = "forum")]
 mod folder_host;
+#[cfg(feature = "forum")]
+pub mod forget;
 pub mod forks;
 #[cfg(feature = "forum")]
 pub mod forum;

@@ -1,73 +1,36 @@
 //! `kd forget`: shows where a thread left traces, asks, and removes them.
 
-mod elsewhere;
-mod posts;
-
 use super::agreed::agreed;
 use super::here::Here;
+use super::trust;
 use crate::args::forget::Forget;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::wrap;
-use elsewhere::Elsewhere;
-use kd_app::review::Reviews;
-use kd_core::{ThreadId, Timestamp};
-use kd_sql::batch::{self, BatchesFile};
-use kd_sql::forget::MarksFile;
-use kd_sql::marks;
-use kd_store::forget::{self, Busy, Found, Holder, Job, Scope};
-use kd_store::user_dirs::project_key;
-use kd_store::{Layout, Place};
+use kd_app::forget::{Busy, Elsewhere, Holders, Scope, Traced, Traces, older};
+use kd_app::threads::Layout;
+use kd_core::ThreadId;
 use serde_json::{Value, json as object};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::time::Duration;
-
-/// A thread to forget, and what was found of it.
-struct Looked<'j> {
-    place: Place,
-    message: Option<u32>,
-    job: Job<'j>,
-    found: Vec<Found>,
-    /// Remaining messages that quote it.
-    quotes: Vec<(ThreadId, u32)>,
-}
 
 pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
-    let reviews = kd_app::review::reviews(here).ok();
-    let marks = marks::path(&here.user_dirs()).ok().map(MarksFile::new);
-    let project = project_key(layout.root());
-    let batches = batch::path(&here.user_dirs(), &project)
-        .ok()
-        .map(BatchesFile::new);
-    let (forums, mut stays) = posts::forums(&layout, here)?;
-    let holders = || -> Vec<&dyn Holder> {
-        let marks = marks.iter().map(|file| file as &dyn Holder);
-        let erased = forums.iter().filter(|_| args.posts);
-        marks
-            .chain(batches.iter().map(|file| file as &dyn Holder))
-            .chain(erased.map(|forum| forum as &dyn Holder))
-            .collect()
-    };
+    let config = trust::settings(here, Some(&layout))?.config;
+    let holders = Holders::open(layout, &config, args.posts, here)?;
+    let layout = holders.layout();
     let places = match (&args.id, args.older) {
-        (_, Some(age)) => older(&layout, age)?,
-        (id, None) => vec![kd_app::threads::resolve(&layout, id.as_deref())?],
+        (_, Some(age)) => older(layout, age)?,
+        (id, None) => vec![kd_app::threads::resolve(layout, id.as_deref())?],
     };
-    let mut all: Vec<(Place, Option<u32>)> = Vec::new();
-    for place in places {
-        // Threads that asked the same question again are deleted with it completely: any of their messages may repeat the question.
-        let again = match &batches {
-            Some(file) => file.again(&place.id.0, layout.batch_threads()?)?,
-            None => Vec::new(),
-        };
-        all.push((place, args.message));
-        all.extend(again.into_iter().map(|place| (place, None)));
-    }
-    let (looked, busy) = look(args, &layout, reviews.as_ref(), &holders, all)?;
+    let found = holders.look(places, args.message, !args.keep_copies)?;
+    let Traces {
+        threads: looked,
+        busy,
+    } = found;
     if let Some(error) = busy.first().filter(|_| args.older.is_none()) {
         return Err(refused(error));
     }
@@ -75,44 +38,14 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     for error in &busy {
         writeln!(err, "left alone: {}", refused(error).as_line())?;
     }
-    let places: Vec<&Place> = looked
-        .iter()
-        .flat_map(|one| one.job.targets().iter().map(|target| &target.place))
-        .collect();
-    match places.is_empty() {
-        true => stays.clear(),
-        false => stays.extend(elsewhere::found(&layout, &places, here)),
-    }
-    for place in &places {
-        if let Some(batch) = batches.as_ref().and_then(|file| file.of_fleet(&place.path)) {
-            let short = crate::face::batch::short(&batch);
-            stays.push(Elsewhere {
-                path: place.path.clone(),
-                why: format!(
-                    "it came from a database, which keeps it: kd batch forget {short} --store URL"
-                ),
-            });
-        }
-        let outputs = batches.as_ref().map(|file| file.outputs(&place.id.0));
-        for path in outputs.transpose()?.unwrap_or_default() {
-            stays.push(Elsewhere {
-                path,
-                why:
-                    "your file of results has its answer; `kd batch run` writes it again without it"
-                        .to_owned(),
-            });
-        }
-    }
-    if !args.posts {
-        stays.extend(posts::kept(&forums, looked.iter().map(|one| &one.job))?);
-    }
+    let stays = holders.stays(&looked, here)?;
     if !args.json || !args.yes {
         let mut shown: Box<dyn Write> = match args.json {
             true => Box::new(io::sink()),
             false => Box::new(crate::out::stdout().lock()),
         };
         let columns = io::stdout().is_terminal().then(|| here.columns());
-        show((&layout, here), &looked, &stays, columns, &mut shown)?;
+        show((layout, here), &looked, &stays, columns, &mut shown)?;
     }
     let is_nothing = looked.iter().all(|one| one.found.is_empty());
     if !args.dry_run && !args.yes && !is_nothing {
@@ -160,56 +93,7 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     })
 }
 
-type IsBusy = (ThreadId, Busy);
-
-/// Collects what exists of each thread, and the threads in use.
-fn look<'j>(
-    args: &Forget,
-    layout: &'j Layout,
-    reviews: Option<&'j Reviews>,
-    holders: &dyn Fn() -> Vec<&'j dyn Holder>,
-    places: Vec<(Place, Option<u32>)>,
-) -> Result<(Vec<Looked<'j>>, Vec<IsBusy>), Error> {
-    let (mut looked, mut is_busy) = (Vec::new(), Vec::new());
-    for (place, message) in places {
-        let job = Job::new(
-            layout,
-            reviews,
-            holders(),
-            &place,
-            message,
-            !args.keep_copies,
-        )?;
-        if let Some(busy) = job.busy()? {
-            is_busy.push(busy);
-            continue;
-        }
-        looked.push(Looked {
-            found: job.look()?,
-            quotes: job.quotes()?,
-            message,
-            place,
-            job,
-        });
-    }
-    Ok((looked, is_busy))
-}
-
-/// Returns the threads without activity for at least `age`.
-fn older(layout: &Layout, age: Duration) -> Result<Vec<Place>, Error> {
-    let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
-    let before = Timestamp::now().as_second().saturating_sub(seconds);
-    let mut places = Vec::new();
-    for place in layout.all_threads(true)? {
-        // A thread of unknown age is not old.
-        if forget::newest(&place)?.is_some_and(|at| at.as_second() < before) {
-            places.push(place);
-        }
-    }
-    Ok(places)
-}
-
-fn refused((id, busy): &IsBusy) -> Error {
+fn refused((id, busy): &(ThreadId, Busy)) -> Error {
     let id = clean::line(&id.0);
     let (what, next) = match busy {
         Busy::Answering(members) => (
@@ -237,7 +121,7 @@ fn are(members: &[String]) -> String {
     clean::line(&format!("{} {verb}", members.join(", ")))
 }
 
-fn title(one: &Looked<'_>) -> String {
+fn title(one: &Traced<'_>) -> String {
     let id = clean::line(&one.place.id.0);
     match one.message {
         Some(number) => format!("message {number} of {id}"),
@@ -247,7 +131,7 @@ fn title(one: &Looked<'_>) -> String {
 
 fn show(
     (layout, here): (&Layout, &Here),
-    looked: &[Looked<'_>],
+    looked: &[Traced<'_>],
     stays: &[Elsewhere],
     columns: Option<usize>,
     out: &mut dyn Write,
@@ -293,7 +177,7 @@ fn write_wrapped(line: &str, columns: Option<usize>, out: &mut dyn Write) -> Res
 }
 
 /// Lists the copies that stay in `.kd`; the last line is the command that removes them.
-fn kept(one: &Looked<'_>) -> Vec<String> {
+fn kept(one: &Traced<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for target in one.job.targets().iter().filter(|target| target.is_copy) {
         let id = clean::line(&target.place.id.0);
@@ -360,7 +244,7 @@ fn short(layout: &Layout, path: &Path, here: &Here) -> String {
     clean::line(&text)
 }
 
-fn as_json(args: &Forget, looked: &[Looked<'_>], stays: &[Elsewhere]) -> Value {
+fn as_json(args: &Forget, looked: &[Traced<'_>], stays: &[Elsewhere]) -> Value {
     let mut threads = Vec::new();
     for one in looked {
         let copies = one.job.targets().iter().filter(|target| target.is_copy);

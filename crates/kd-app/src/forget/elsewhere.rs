@@ -1,17 +1,18 @@
-//! Copies that `kd forget` does not remove because they are not `kd`'s: git history, sessions of agent programs.
+//! Copies that are not removed because they are not `kd`'s: git history, sessions of agent programs.
 
-use crate::run::here::Here;
+use crate::env::Env;
 use kd_store::git_command::GitCommand;
 use kd_store::{Layout, Place};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// A possible copy.
-pub(super) struct Elsewhere {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
     /// Its path.
-    pub(super) path: PathBuf,
+    pub path: PathBuf,
     /// The description, and advice.
-    pub(super) why: String,
+    pub why: String,
 }
 
 /// The places where agent programs keep the sessions of all questions: the program, the variable that moves its folder,
@@ -43,14 +44,14 @@ const PROGRAMS: &[(&str, &str, &str, &str)] = &[
 const GIT_TIME: Duration = Duration::from_secs(10);
 
 /// Returns possible copies, limited to paths that exist.
-pub(super) fn found(layout: &Layout, places: &[&Place], here: &Here) -> Vec<Elsewhere> {
+pub(super) fn found(layout: &Layout, places: &[&Place], env: &Env) -> Vec<Elsewhere> {
     let mut found: Vec<Elsewhere> = committed(layout, places).into_iter().collect();
     for (program, variable, folder, part) in PROGRAMS {
-        let moved = here.var_os(variable).filter(|_| !variable.is_empty());
+        let moved = env.var_os(variable).filter(|_| !variable.is_empty());
         let folder = match (moved, folder.is_empty()) {
             (Some(moved), _) => PathBuf::from(moved),
             (None, true) => layout.root().to_path_buf(),
-            (None, false) => match here.var_os("HOME") {
+            (None, false) => match env.var_os("HOME") {
                 Some(home) => PathBuf::from(home).join(folder),
                 None => continue,
             },

@@ -1,10 +1,11 @@
-//! The project's forums in `kd forget`: their posts that repeat a forgotten thread.
+//! The project's forums: their posts that repeat a forgotten thread.
 
 use super::elsewhere::Elsewhere;
-use crate::error::Error;
-use crate::run::here::Here;
-use crate::run::trust;
-use kd_app::words::count;
+use crate::env::Env;
+use crate::error::UserError;
+use crate::forum;
+use crate::words::count;
+use kd_core::config::Config;
 use kd_sql::forum::{ForumTexts, Place, SERVER_KEEPS, numbers};
 use kd_store::Layout;
 use kd_store::forget::Job;
@@ -12,11 +13,11 @@ use std::path::PathBuf;
 
 /// Returns the forums of a project, and those that cannot be opened.
 pub(super) fn forums(
+    config: &Config,
     layout: &Layout,
-    here: &Here,
-) -> Result<(Vec<ForumTexts>, Vec<Elsewhere>), Error> {
-    let config = trust::settings(here, Some(layout))?.config;
-    let configured = kd_app::forum::place(None, &config, layout, here)?;
+    env: &Env,
+) -> Result<(Vec<ForumTexts>, Vec<Elsewhere>), UserError> {
+    let configured = forum::place(None, config, layout, env)?;
     let beside = Place::File(layout.forum_file());
     let mut places = vec![configured];
     if !places.contains(&beside) {
@@ -29,7 +30,7 @@ pub(super) fn forums(
             continue;
         }
         // Opened again for each search: the file is also read as a whole, which must not happen meanwhile.
-        match kd_app::forum::open(&place, here) {
+        match forum::open(&place, env) {
             Ok(store) => drop(store),
             Err(error) => {
                 stays.push(Elsewhere {
@@ -45,7 +46,7 @@ pub(super) fn forums(
                 why: SERVER_KEEPS.to_owned(),
             });
         }
-        let dirs = here.user_dirs();
+        let dirs = env.user_dirs();
         forums.push(ForumTexts::new(
             place,
             dirs.state().ok(),
@@ -59,7 +60,7 @@ pub(super) fn forums(
 pub(super) fn kept<'j>(
     forums: &[ForumTexts],
     jobs: impl Iterator<Item = &'j Job<'j>> + Clone,
-) -> Result<Vec<Elsewhere>, Error> {
+) -> Result<Vec<Elsewhere>, UserError> {
     let mut kept = Vec::new();
     for forum in forums {
         let (mut posts, mut texts) = (Vec::new(), 0);
