@@ -21,7 +21,6 @@ pub const ALLOWED: &[(&str, &[&str])] = &[
             "kd-page",
             "kd-forum",
             "kd-records",
-            "kd-sql",
         ],
     ),
     // Front ends: everything with effects comes to them through kd-app.

@@ -17,6 +17,7 @@ mod queue;
 mod request;
 mod results;
 mod running;
+mod shelf;
 mod slots;
 mod started;
 
@@ -29,4 +30,5 @@ pub use provider::cancel_parcels;
 pub use request::BatchRequest;
 pub use results::{Results, check_own};
 pub use running::Batching;
+pub use shelf::{Shelf, Workers};
 pub use started::Running;

@@ -2,12 +2,12 @@
 
 use super::super::agreed::agreed;
 use super::super::here::Here;
-use super::shelf::Shelf;
 use crate::args::batch::Forget;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::batch::short;
 use crate::face::fleet as face;
+use kd_app::batch::Shelf;
 use std::io::{self, IsTerminal, Write};
 
 pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
@@ -16,10 +16,10 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
             "add --store postgresql://user@host/name, or set KD_BATCH_STORE; for this project's own batches: kd forget THREAD",
         )
     };
-    if super::store(&args.store, here)?.is_none() {
+    let Some(store) = super::store(&args.store, here)? else {
         return Err(no_database());
-    }
-    let (shelf, batch) = Shelf::with(&args.store, Some(&args.id), here)?;
+    };
+    let (shelf, batch) = Shelf::with(Some(&store), Some(&args.id), here)?;
     let Shelf::Fleet(mut fleet) = shelf else {
         return Err(no_database());
     };

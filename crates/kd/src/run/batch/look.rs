@@ -3,7 +3,7 @@
 use super::super::here::Here;
 use super::super::notices::notice_line;
 use super::super::trust;
-use super::shelf::{Shelf, Workers};
+use super::fleet::store;
 use crate::args::batch::{Cancel, List, Results, Retry, Status};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -11,9 +11,8 @@ use crate::face::batch as face;
 use crate::face::fleet;
 use crate::face::json;
 use kd_app::Runtime;
-use kd_app::batch::{cancel_parcels, check_own};
+use kd_app::batch::{Batch, Batches, Shelf, Workers, cancel_parcels, check_own};
 use kd_app::outfile;
-use kd_sql::batch::{Batch, Batches};
 use std::io::{self, Write};
 
 /// Failures that `kd batch status` shows as text.
@@ -22,7 +21,8 @@ const FAILURES_SHOWN: usize = 10;
 const FAILURES_JSON: usize = 10_000;
 
 pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
-    let (mut shelf, batch) = Shelf::with_running(&args.store, args.id.as_deref(), here)?;
+    let store = store(&args.store, here)?;
+    let (mut shelf, batch) = Shelf::with_running(store.as_ref(), args.id.as_deref(), here)?;
     let id = &batch.about.id;
     let is_running = shelf.is_running(&batch)?;
     let workers = shelf.workers(id)?;
@@ -62,7 +62,8 @@ pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
 }
 
 pub(super) fn results(args: &Results, here: &Here) -> Result<Exit, Error> {
-    let (mut shelf, batch) = Shelf::with(&args.store, args.id.as_deref(), here)?;
+    let store = store(&args.store, here)?;
+    let (mut shelf, batch) = Shelf::with(store.as_ref(), args.id.as_deref(), here)?;
     let print = |out: &mut dyn Write| shelf.results(&batch.about.id, out);
     match &args.output {
         Some(path) => {
@@ -82,7 +83,8 @@ pub(super) fn results(args: &Results, here: &Here) -> Result<Exit, Error> {
 }
 
 pub(super) fn retry(args: &Retry, here: &Here) -> Result<Exit, Error> {
-    let (mut shelf, batch) = Shelf::with(&args.store, args.id.as_deref(), here)?;
+    let store = store(&args.store, here)?;
+    let (mut shelf, batch) = Shelf::with(store.as_ref(), args.id.as_deref(), here)?;
     let retried = shelf.retry(&batch.about.id)?;
     let text = face::retried(&batch, retried);
     crate::out::stdout().lock().write_all(text.as_bytes())?;
@@ -90,7 +92,8 @@ pub(super) fn retry(args: &Retry, here: &Here) -> Result<Exit, Error> {
 }
 
 pub(super) fn cancel(args: &Cancel, here: &Here) -> Result<Exit, Error> {
-    let (mut shelf, batch) = Shelf::with_running(&args.store, args.id.as_deref(), here)?;
+    let store = store(&args.store, here)?;
+    let (mut shelf, batch) = Shelf::with_running(store.as_ref(), args.id.as_deref(), here)?;
     let count = shelf.cancel(&batch.about.id)?;
     if let Shelf::Own(batches) = &shelf {
         cancel_at_providers(batches, &batch, here)?;
@@ -129,8 +132,8 @@ fn cancel_at_providers(batches: &Batches, batch: &Batch, here: &Here) -> Result<
 }
 
 pub(super) fn list(args: &List, here: &Here) -> Result<Exit, Error> {
-    let all = match Shelf::open(&args.store, here)? {
-        Some(mut shelf) => shelf.all()?,
+    let all = match Shelf::open(store(&args.store, here)?.as_ref(), here)? {
+        Some(mut shelf) => shelf.all(here)?,
         None => Vec::new(),
     };
     let mut out = crate::out::stdout().lock();

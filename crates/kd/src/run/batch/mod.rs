@@ -5,7 +5,6 @@ mod fleet;
 mod forget;
 mod look;
 mod questions;
-mod shelf;
 
 use super::deliberate;
 use super::here::Here;
