@@ -48,6 +48,10 @@ kinds! {
     NoModel = "no_model";
     /// The settings name a model that does not exist.
     UnknownModel = "unknown_model";
+    /// No known model has this name.
+    NoSuchModel = "unknown_model";
+    /// Prices could not be updated.
+    NoPrices = "no_prices";
     /// Money is limited and a price is unknown.
     NoPrice = "no_price";
     /// The limits are too low for the plan.

@@ -51,9 +51,11 @@ mod kingdom;
 #[cfg(feature = "forum")]
 pub mod live;
 pub mod marks;
+pub mod models;
 mod notice;
 pub mod outfile;
 pub mod page;
+pub mod prices;
 pub mod process;
 pub mod ready;
 mod remember;

@@ -90,6 +90,7 @@ impl From<ErrorKind> for Exit {
             Kind::Usage
             | Kind::Config
             | Kind::UnknownMember
+            | Kind::NoSuchModel
             | Kind::CannotSeat
             | Kind::NoPrice
             | Kind::Budget

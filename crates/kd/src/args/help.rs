@@ -426,7 +426,7 @@ mod tests {
                     *named.entry(what).or_default() += 1;
                 };
                 if let ["kd", "model", "pull" | "verify" | "rm", model] = words[..] {
-                    let known = kd_backends::delivery::catalog::MODELS;
+                    let known = kd_app::models::MODELS;
                     is("model", known.iter().any(|m| m.key == model));
                 }
                 if let ["kd", "config", "set" | "unset", .., key, _] = words[..] {

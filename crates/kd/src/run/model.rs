@@ -7,18 +7,14 @@ use crate::args::model::{List, Model};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
-use kd_backends::Env;
-use kd_backends::delivery::catalog::{self, KnownModel, MODELS};
-use kd_backends::delivery::{self, How};
+use kd_app::models::{self, How, KnownModel, MODELS, Stored, known};
 use kd_core::config::LocalConfig;
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::PathBuf;
 
 pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
-    let env = here.of_backends(false);
     match args {
-        Model::List(args) => list(args, here, &env)?,
+        Model::List(args) => list(args, here)?,
         Model::Pull(args) => {
             let path = kd_app::ready::fetch(known(args.model.as_deref())?, false, here)?;
             writeln!(crate::out::stdout(), "{}", path.display())?;
@@ -28,17 +24,10 @@ pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
             kd_app::ready::fetch(model, false, here)?;
             super::config::set_for_user("local.model", model.key, here)?;
         }
-        Model::Verify(args) => return verify(args.model.as_deref(), &env),
+        Model::Verify(args) => return verify(args.model.as_deref(), here),
         Model::Rm(args) => {
             let model = known(Some(&args.model))?;
-            if !delivery::remove(model, &env)? {
-                return Err(Error::new(
-                    "no_model",
-                    Exit::NoSeat,
-                    format!("{} is not downloaded", model.key),
-                )
-                .next("`kd model list` shows what is"));
-            }
+            models::remove(model, here)?;
             writeln!(crate::out::stderr(), "{} is removed", model.key)?;
         }
         Model::Bench(args) => bench::run(args, here)?,
@@ -47,28 +36,22 @@ pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
                 model: args.model.clone(),
                 ..here.settings(here.find_layout()?.as_ref())?.config.local
             };
-            let found = delivery::locate(&config, &env)?;
+            let found = models::locate(&config, here)?;
             writeln!(crate::out::stdout(), "{}", found.path.display())?;
         }
     }
     Ok(Exit::Done)
 }
 
-fn list(args: &List, here: &Here, env: &Env) -> Result<(), Error> {
-    let mut rows: Vec<(&KnownModel, Option<PathBuf>)> = Vec::with_capacity(MODELS.len());
-    for model in &MODELS {
-        rows.push((model, delivery::stored(model, env)?));
-    }
-    let current = delivery::locate(
-        &here.settings(here.find_layout()?.as_ref())?.config.local,
-        env,
-    )
-    .ok();
+fn list(args: &List, here: &Here) -> Result<(), Error> {
+    let rows = models::all(here)?;
+    let local = here.settings(here.find_layout()?.as_ref())?.config.local;
+    let current = models::locate(&local, here).ok();
     let mut out = crate::out::stdout().lock();
     if args.json {
         let rows: Vec<Value> = rows
             .iter()
-            .map(|(m, path)| {
+            .map(|Stored { model: m, path }| {
                 json!({"key": m.key, "title": m.title, "note": m.note, "bytes": m.bytes, "memory_bytes": m.memory(),
                        "licence": m.licence, "source": m.hub.repository, "sha256": m.sha256, "checked": m.checked,
                        "path": path})
@@ -78,7 +61,7 @@ fn list(args: &List, here: &Here, env: &Env) -> Result<(), Error> {
         return Ok(());
     }
     let styles = here.out_styles();
-    for (model, path) in &rows {
+    for Stored { model, path } in &rows {
         writeln!(
             out,
             "{}  {}",
@@ -127,23 +110,21 @@ fn about(model: &KnownModel) -> [String; 3] {
     ]
 }
 
-fn verify(key: Option<&str>, env: &Env) -> Result<Exit, Error> {
+fn verify(key: Option<&str>, here: &Here) -> Result<Exit, Error> {
     let models: Vec<&KnownModel> = match key {
         Some(key) => vec![known(Some(key))?],
         None => MODELS.iter().collect(),
     };
     let mut seen = false;
     for model in models {
-        let Some(path) = delivery::kept(model, env) else {
-            continue;
-        };
-        seen = true;
-        delivery::verify(&path, model)?;
-        writeln!(
-            crate::out::stdout(),
-            "{}: complete, as published",
-            model.key
-        )?;
+        if models::verify(model, here)? {
+            seen = true;
+            writeln!(
+                crate::out::stdout(),
+                "{}: complete, as published",
+                model.key
+            )?;
+        }
     }
     if !seen {
         let what = key.map_or_else(
@@ -153,21 +134,6 @@ fn verify(key: Option<&str>, env: &Env) -> Result<Exit, Error> {
         return Err(Error::new("no_model", Exit::NoSeat, what).next("kd model pull"));
     }
     Ok(Exit::Done)
-}
-
-fn known(key: Option<&str>) -> Result<&'static KnownModel, Error> {
-    let Some(key) = key else {
-        return Ok(catalog::DEFAULT);
-    };
-    catalog::find(key).ok_or_else(|| {
-        let keys: Vec<&str> = MODELS.iter().map(|m| m.key).collect();
-        Error::new(
-            "unknown_model",
-            Exit::Usage,
-            format!("no model is named {key}"),
-        )
-        .next(format!("models are: {}", keys.join(", ")))
-    })
 }
 
 #[cfg(test)]
