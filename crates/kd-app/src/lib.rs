@@ -33,6 +33,7 @@ pub mod batch;
 mod chat;
 pub mod council;
 pub mod deliberation;
+pub mod doctor;
 mod env;
 mod error;
 pub mod export;

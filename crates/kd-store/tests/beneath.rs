@@ -441,7 +441,7 @@ const MAY: &[(&str, &str)] = &[
         "kd-store/src/forget/thread.rs",
         "lists which processes have a folder open",
     ),
-    ("kd/src/run/doctor.rs", "a temporary folder of its own"),
+    ("kd-app/src/doctor.rs", "a temporary folder of its own"),
     ("kd/src/run/config.rs", "a file that the user named"),
     (
         "kd-sql/src/forum/journal.rs",

@@ -7,75 +7,30 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
-use futures::future::join_all;
-use kd_app::Runtime;
-use kd_backends::Backends;
-use kd_backends::adapters::agent_cli::HeldBy;
-use kd_backends::checkup::{Report, examine};
-use kd_backends::discovery::{What, discover};
-use kd_backends::remote::RemoteForum;
-use kd_backends::servers::{Grant, Servers};
-use kd_core::config::{Config, KNOWN_AGENTS};
+use kd_app::doctor::{Examined, HeldBy, RemoteReport, Report, ServerReport};
+use kd_core::SeatName;
 use kd_core::ledger::Billing;
-use kd_core::seating::{self, LOCAL, SeatRequest};
-use kd_core::{Member, SeatName};
 use kd_forum::account::{Role, Standing};
+use serde_json::{Value, json as object};
 use std::io::Write;
-use std::path::Path;
 
 pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     let found = here.find_layout()?;
     let loaded = trust::settings(here, found.as_ref())?;
-    kd_app::trust::check(
-        &loaded.project,
-        kd_app::trust::Named::only(&args.members),
-        here,
-    )?;
-    let config = loaded.config;
-    let scratch = kd_app::scratch::folder("kd-doctor-", here)?;
-    let runtime = Runtime::new()?;
-    let reports = runtime.block_on(async {
-        let Called { members, idle } = members(&config, args, here).await?;
-        let calls = members.iter().map(|member| {
-            let folder = scratch.path().join(member.name.as_str());
-            let config = &config;
-            async move {
-                // A separate folder for each, so that no agent is blamed for another's writes.
-                if let Err(error) = std::fs::create_dir(&folder) {
-                    return Err(
-                        Error::new("io", Exit::Error, "cannot create a scratch folder")
-                            .because(error),
-                    );
-                }
-                // Like in the working folder: the scratch folder is ours and empty, but the folders above it are not.
-                let options = here.backend_options();
-                let backends = Backends::new(config, options).in_folder(folder.clone());
-                Ok(examine(&backends, member, &folder, args.timeout).await)
-            }
-        });
-        let reports = join_all(calls).await;
-        let reports = reports.into_iter().collect::<Result<Vec<Report>, _>>();
-        Ok::<_, Error>((reports?, idle))
-    });
-    let remotes = match args.members.is_empty() {
-        true => runtime.block_on(remotes(&config, here)),
-        false => Vec::new(),
-    };
-    let servers = match args.members.is_empty() {
-        true => runtime.block_on(servers(&config, scratch.path(), here)),
-        false => Vec::new(),
-    };
-    // A server that never ends its answer may keep a thread busy.
-    drop(runtime);
-    let (reports, idle) = reports?;
+    let Examined {
+        members: reports,
+        idle,
+        remotes,
+        servers,
+    } = kd_app::doctor::run(&loaded, &args.members, args.timeout, here)?;
     let mut out = crate::out::stdout().lock();
     if args.json {
-        let mut all: Vec<serde_json::Value> = Vec::new();
+        let mut all: Vec<Value> = Vec::new();
         for report in &reports {
             all.extend(serde_json::to_value(report).ok());
         }
-        all.extend(remotes.iter().map(Remote::json));
-        all.extend(servers.iter().map(FurtherServer::json));
+        all.extend(remotes.iter().map(remote_json));
+        all.extend(servers.iter().map(server_json));
         writeln!(out, "{}", json::text(&all, true)?)?;
     } else {
         write!(out, "{}", table(&reports, here))?;
@@ -89,8 +44,8 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
         }
         remotes
             .iter()
-            .try_for_each(|remote| writeln!(out, "{}", remote.line()))?;
-        for line in servers.iter().flat_map(FurtherServer::lines) {
+            .try_for_each(|remote| writeln!(out, "{}", remote_line(remote)))?;
+        for line in servers.iter().flat_map(server_lines) {
             writeln!(out, "{line}")?;
         }
     }
@@ -111,176 +66,54 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     })
 }
 
-/// A forum on another machine, and whether it answers.
-struct Remote {
-    name: String,
-    /// The name and role there, or why it does not answer.
-    standing: Result<Standing, String>,
-}
-
-impl Remote {
-    fn line(&self) -> String {
-        match &self.standing {
-            Ok(Standing { name, role }) => {
-                let name = name.as_ref().map_or("a member", SeatName::as_str);
-                let role = role.map_or("role unknown", Role::word);
-                format!("forum {}: answers; you are {name} ({role})", self.name)
-            }
-            Err(why) => format!("forum {}: {}", self.name, clean::line(why)),
+fn remote_line(remote: &RemoteReport) -> String {
+    match &remote.standing {
+        Ok(Standing { name, role }) => {
+            let name = name.as_ref().map_or("a member", SeatName::as_str);
+            let role = role.map_or("role unknown", Role::word);
+            format!("forum {}: answers; you are {name} ({role})", remote.name)
         }
-    }
-
-    fn json(&self) -> serde_json::Value {
-        let (found, error) = (self.standing.as_ref().ok(), self.standing.as_ref().err());
-        let name = found.and_then(|found| found.name.as_ref());
-        let role = found.and_then(|found| found.role);
-        serde_json::json!({
-            "forum": self.name, "answered": found.is_some(), "as": name, "role": role.map(Role::word),
-            "error": error,
-        })
+        Err(why) => format!("forum {}: {}", remote.name, clean::line(&why.to_string())),
     }
 }
 
-/// Asks each configured remote forum for the user's name and role.
-async fn remotes(config: &Config, here: &Here) -> Vec<Remote> {
-    let env = here.of_backends(false);
-    let calls = config.forum.remotes.iter().map(|(name, config)| {
-        let env = &env;
-        async move {
-            let ask = async {
-                let mut forum = RemoteForum::open(name, config, env).await?;
-                forum.call("read_rules", &serde_json::json!({})).await
-            };
-            let standing = ask.await.map_err(|why| why.to_string());
-            let standing = standing.map(|answer| Standing::read(&answer));
-            let name = name.clone();
-            Remote { name, standing }
-        }
-    });
-    join_all(calls).await
+fn remote_json(remote: &RemoteReport) -> Value {
+    let found = remote.standing.as_ref().ok();
+    let error = remote.standing.as_ref().err().map(ToString::to_string);
+    let name = found.and_then(|found| found.name.as_ref());
+    let role = found.and_then(|found| found.role);
+    object!({
+        "forum": remote.name, "answered": found.is_some(), "as": name, "role": role.map(Role::word),
+        "error": error,
+    })
 }
 
-/// An additional server of forum agents, and whether it answers.
-struct FurtherServer {
-    name: String,
-    agents: Vec<String>,
-    tools: Vec<String>,
-    faults: Vec<String>,
-}
-
-impl FurtherServer {
-    fn lines(&self) -> Vec<String> {
-        let agents = match self.agents.as_slice() {
-            [] => "no agent".to_owned(),
-            agents => clean::line(&agents.join(", ")),
-        };
-        let name = &self.name;
-        let mut lines = Vec::new();
-        if !self.tools.is_empty() {
-            let tools = clean::line(&self.tools.join(", "));
-            lines.push(format!("server {name}: answers; {agents} may call {tools}"));
-        }
-        let faults = self.faults.iter();
-        lines.extend(faults.map(|why| format!("server {name}: {}", clean::line(why))));
-        lines
+fn server_lines(server: &ServerReport) -> Vec<String> {
+    let agents = match server.agents.as_slice() {
+        [] => "no agent".to_owned(),
+        agents => clean::line(&agents.join(", ")),
+    };
+    let name = &server.name;
+    let mut lines = Vec::new();
+    if !server.tools.is_empty() {
+        let tools = clean::line(&server.tools.join(", "));
+        lines.push(format!("server {name}: answers; {agents} may call {tools}"));
     }
-
-    fn json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "server": self.name, "answered": !self.tools.is_empty(), "agents": self.agents, "tools": self.tools,
-            "errors": self.faults,
-        })
-    }
+    let faults = server.faults.iter();
+    lines.extend(faults.map(|why| format!("server {name}: {}", clean::line(why))));
+    lines
 }
 
-/// Asks each configured additional server for its tools.
-async fn servers(config: &Config, scratch: &Path, here: &Here) -> Vec<FurtherServer> {
-    let env = here.of_backends(false);
-    let calls = config.forum.servers.iter().map(|(name, config)| {
-        let env = &env;
-        async move {
-            let mut servers = Servers::new(vec![Grant::new(name, config, env)], scratch);
-            let tools = servers.tools().await;
-            let mut faults: Vec<String> =
-                servers.faults().into_iter().map(|(_, why)| why).collect();
-            if config.agents.is_empty() {
-                faults.push(format!(
-                    "no agent may call it: name some in `forum.servers.{name}.agents`"
-                ));
-            }
-            FurtherServer {
-                name: name.clone(),
-                agents: config.agents.clone(),
-                tools: tools.into_iter().map(|tool| tool.name).collect(),
-                faults,
-            }
-        }
-    });
-    join_all(calls).await
+fn server_json(server: &ServerReport) -> Value {
+    object!({
+        "server": server.name, "answered": !server.tools.is_empty(), "agents": server.agents, "tools": server.tools,
+        "errors": server.faults,
+    })
 }
 
 /// Returns whether a member answers and, as far as observed, cannot write.
 fn is_well(report: &Report) -> bool {
     report.answered && report.read_only != Some(false)
-}
-
-/// The members to call, and agent programs that were found but are no members.
-struct Called {
-    members: Vec<Member>,
-    idle: Vec<String>,
-}
-
-/// Returns the named members. If none is named, returns those of the council and the configured agents; if nothing is
-/// configured, the agent programs on this machine and the built-in model, which is called once, however many members use
-/// it.
-async fn members(config: &Config, args: &Doctor, here: &Here) -> Result<Called, Error> {
-    let seat = |members: Vec<String>| {
-        let wishes = SeatRequest {
-            members,
-            ..SeatRequest::default()
-        };
-        let seated = seating::seat(config, &wishes)
-            .map_err(|e| Error::new("unknown_member", Exit::Usage, e.to_string()))?;
-        Ok::<_, Error>(seated.roster.members().to_vec())
-    };
-    if !args.members.is_empty() {
-        return Ok(Called {
-            members: seat(args.members.clone())?,
-            idle: Vec::new(),
-        });
-    }
-    let mut members = seat(Vec::new())?;
-    let built_in = config.agents.is_empty() && members.iter().all(|m| m.backend == LOCAL);
-    let others = config.agents.keys().filter(|name| {
-        let is_seated = |member: &Member| member.name.as_str() == name.as_str();
-        !members.iter().any(is_seated)
-    });
-    let others: Vec<String> = others.cloned().collect();
-    if !others.is_empty() {
-        members.extend(seat(others)?);
-    }
-    let mut programs = Vec::new();
-    for found in discover(&here.of_backends(false)).await {
-        let known = KNOWN_AGENTS
-            .iter()
-            .find(|(_, backend)| *backend == found.backend);
-        let seated = members.iter().any(|member| member.backend == found.backend);
-        if let (What::Program(_), Some((name, _)), false) = (&found.what, known, seated) {
-            programs.push((*name).to_owned());
-        }
-    }
-    if built_in && !programs.is_empty() {
-        members.splice(0..0, seat(std::mem::take(&mut programs))?);
-    }
-    let mut local = 0;
-    members.retain(|member| {
-        local += u32::from(member.backend == LOCAL);
-        member.backend != LOCAL || local == 1
-    });
-    Ok(Called {
-        members,
-        idle: programs,
-    })
 }
 
 /// Formats one line per member, with advice below where something is wrong; then what keeps agents from writing.
