@@ -38,3 +38,12 @@ pub fn shown_text(text: &str) -> String {
     }
     safe
 }
+
+/// Formats a size: `93.8 MiB`, `1.0 GiB`.
+pub fn mebibytes(bytes: u64) -> String {
+    const MIB: f64 = (1_u64 << 20) as f64;
+    match bytes as f64 / MIB {
+        mib if mib >= 1000.0 => format!("{:.1} GiB", mib / 1024.0),
+        mib => format!("{mib:.1} MiB"),
+    }
+}

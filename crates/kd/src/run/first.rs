@@ -1,9 +1,8 @@
 //! The first-run message.
 
 use super::here::Here;
-use super::init::look_around;
 use super::notices::say;
-use kd_backends::discovery::Discovered;
+use kd_app::setup::{Discovered, look_around};
 
 /// Says who answers and what else was found; on the first question in a folder, also how to get better answers.
 pub(super) fn notice(first: bool, here: &Here) {
@@ -34,7 +33,7 @@ fn text(first: bool, found: &[Discovered]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kd_backends::discovery::What;
+    use kd_app::setup::What;
 
     #[test]
     fn the_first_notice_is_honest_and_names_the_ways_on() {

@@ -7,25 +7,20 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
 use crate::render::wrap::wrap;
-use kd_backends::Env;
-use kd_backends::adapters::programs::PROGRAMS;
-use kd_backends::discovery::{Discovered, What, discover, ollama_at, ollama_base_url};
-use kd_backends::providers::{KNOWN, known};
-use kd_core::config::{InitSeat, Layer, render_init};
-use kd_core::roles;
-use kd_core::seating::LOCAL;
+use kd_app::Env;
+use kd_app::setup::{
+    Destination, InitSeat, look_around, named, needs_model, seats, sought, suggested,
+};
+use kd_core::config::Layer;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::Path;
 
-/// Maximum models offered per Ollama: more would bury the rest of the list.
-const OLLAMA_MAX: usize = 5;
 /// Minimum columns for a command, even on a narrow terminal.
 const ROOM_MIN: usize = 20;
 
 pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     let offers: Vec<InitSeat> = look_around(here)?
         .iter()
-        .flat_map(|found| seats(found, &here.of_backends(false)))
+        .flat_map(|found| seats(found, here))
         .collect();
     let mut left_out: Vec<String> = Vec::new();
     let mut chosen = if !args.members.is_empty() {
@@ -36,7 +31,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     } else if offers.is_empty() {
         let columns = kd_tui::terminal::size_of_stderr();
         let columns = columns.map_or(usize::MAX, |(columns, _)| columns.into());
-        for line in looked_for(&here.of_backends(false), columns) {
+        for line in looked_for(here, columns) {
             writeln!(crate::out::stderr(), "{line}")?;
         }
         return Ok(Exit::NoSeat);
@@ -76,24 +71,8 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
                 .next(format!("kd init --members {}=MODEL", seat.name)),
         );
     }
-    let found = here.find_layout()?;
-    let (layer, layout) = if args.user || found.is_none() && !is_in_checkout(here.folder()?) {
-        // Without a project the choice is for all folders, like that of the first question.
-        (Layer::User, found)
-    } else {
-        // The committed file is not used: it has no comments, and available members differ between machines.
-        (Layer::Local, Some(here.make_layout()?.layout))
-    };
-    let paths = here.config_paths(layout.as_ref());
-    if let Some(file) = paths.file(layer).filter(|f| f.exists() && !args.force) {
-        return Err(Error::new(
-            "exists",
-            Exit::Error,
-            format!("{} already exists", file.display()),
-        )
-        .next("change it with `kd config set KEY VALUE`, or replace it with `kd init --force`"));
-    }
-    let file = kd_store::config::create(&paths, layer, &render_init(&chosen), args.force)?;
+    let destination = Destination::find(args.user, args.force, here)?;
+    let file = destination.write(&chosen, args.force)?;
     let name = |seat: &InitSeat| match (&seat.key_env, &seat.model) {
         (Some(_), Some(model)) => format!("{} ({})", seat.name, clean::line(model)),
         _ => seat.name.clone(),
@@ -104,7 +83,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     } else {
         "are members"
     };
-    let scope = match layer {
+    let scope = match destination.layer {
         Layer::User => "in all your folders",
         _ => "in this folder (`kd init --user`: in all)",
     };
@@ -130,38 +109,14 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Returns whether a folder is in a checkout of git.
-fn is_in_checkout(folder: &Path) -> bool {
-    folder.ancestors().any(|up| up.join(".git").exists())
-}
-
 /// Lists what is searched for, in lines of at most `columns`, each with the command that installs it or signs in.
 fn looked_for(env: &Env, columns: usize) -> Vec<String> {
-    let programs = PROGRAMS.iter().map(|program| {
-        let how = program.install.replace('`', "");
-        (program.names.join(" or "), how)
-    });
-    let keys = KNOWN.iter().filter(|known| !known.key_env.is_empty());
-    let keys = keys.map(|known| {
-        let first = known.key_env[0];
-        let how = format!("export {first}=…  (key: {})", known.key_page);
-        (known.key_env.join(" or "), how)
-    });
-    let ollama = (
-        ollama_at(env),
-        "install it from https://ollama.com/download, then ollama pull llama3.2".to_owned(),
-    );
-    let parts: [(&str, Vec<(String, String)>); 3] = [
-        ("agent programs on the PATH:", programs.collect()),
-        ("an Ollama server that answers:", vec![ollama]),
-        ("keys in the environment:", keys.collect()),
-    ];
     let mut lines = vec!["found nothing that can answer; nothing was written".to_owned()];
-    for (title, rows) in parts {
+    for (title, rows) in sought(env) {
         lines.extend([String::new(), title.to_owned()]);
-        for (what, how) in rows {
-            lines.push(format!("  {what}"));
-            let how = wrap(&how, columns.saturating_sub(6).max(ROOM_MIN));
+        for one in rows {
+            lines.push(format!("  {}", one.what));
+            let how = wrap(&one.how, columns.saturating_sub(6).max(ROOM_MIN));
             lines.extend(how.into_iter().map(|line| format!("      {line}")));
         }
     }
@@ -169,127 +124,6 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
     lines.push(String::new());
     lines.extend(wrap(end, columns));
     lines
-}
-
-/// Returns the default model of a service.
-fn suggested(seat: &InitSeat) -> Option<String> {
-    let known = known(&seat.backend).filter(|_| needs_model(seat))?;
-    known.suggested.map(str::to_owned)
-}
-
-/// Detects what is on this machine.
-pub(super) fn look_around(here: &Here) -> Result<Vec<Discovered>, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Error::new("io", Exit::Error, "cannot start the runtime").because(e))?;
-    Ok(runtime.block_on(discover(&here.of_backends(false))))
-}
-
-/// Returns the members that a discovery can provide.
-pub(super) fn seats(found: &Discovered, env: &Env) -> Vec<InitSeat> {
-    let seat = |name: &str, model: Option<String>, comment: String| InitSeat {
-        name: handle(name),
-        backend: found.backend.clone(),
-        model,
-        comment,
-        ..InitSeat::default()
-    };
-    match &found.what {
-        What::Program(path) => {
-            let name = found
-                .backend
-                .strip_suffix("_code")
-                .unwrap_or(&found.backend);
-            vec![seat(
-                name,
-                None,
-                format!("{}, found at {}", found.name, path.display()),
-            )]
-        }
-        What::Ollama(models) => models
-            .iter()
-            .take(OLLAMA_MAX)
-            .map(|m| InitSeat {
-                base_url: ollama_base_url(env),
-                ..seat(
-                    m,
-                    Some(m.clone()),
-                    format!("{m}, served by Ollama at {}", ollama_at(env)),
-                )
-            })
-            .collect(),
-        What::Key(variable) => vec![InitSeat {
-            key_env: Some(variable.clone()),
-            ..seat(
-                &found.name,
-                None,
-                format!(
-                    "{}, with the key in {variable}: each answer costs money",
-                    found.name
-                ),
-            )
-        }],
-    }
-}
-
-/// Returns whether a member's service has several models and none is named.
-fn needs_model(seat: &InitSeat) -> bool {
-    seat.key_env.is_some() && seat.model.is_none()
-}
-
-/// Converts a text to a member's name; invalid characters become `-`.
-fn handle(text: &str) -> String {
-    let name: String = text
-        .chars()
-        .map(|c| {
-            if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') {
-                c
-            } else {
-                '-'
-            }
-        })
-        .collect();
-    name.trim_matches('-').to_owned()
-}
-
-/// Returns the member for `NAME` or `NAME=MODEL`: something found, or the built-in model in a role.
-fn named(text: &str, offers: &[InitSeat]) -> Result<InitSeat, Error> {
-    let (name, model) = match text.split_once('=') {
-        Some((name, model)) => (name.trim(), Some(model.trim().to_owned())),
-        None => (text.trim(), None),
-    };
-    if let Some(seat) = offers.iter().find(|s| s.name == name) {
-        return Ok(InitSeat {
-            model: model.or_else(|| seat.model.clone()),
-            ..seat.clone()
-        });
-    }
-    if let Some(role) = roles::find(name).filter(|r| r.name != roles::CHAIR) {
-        return Ok(InitSeat {
-            name: role.name.to_owned(),
-            backend: LOCAL.to_owned(),
-            model,
-            role: Some(role.name.to_owned()),
-            comment: format!("the built-in model: {}", role.title),
-            ..InitSeat::default()
-        });
-    }
-    let roles = roles::ROLES
-        .iter()
-        .map(|r| r.name)
-        .filter(|n| *n != roles::CHAIR);
-    let all: Vec<&str> = offers
-        .iter()
-        .map(|s| s.name.as_str())
-        .chain(roles)
-        .collect();
-    Err(Error::new(
-        "unknown_member",
-        Exit::Usage,
-        format!("found nothing named {}", clean::line(name)),
-    )
-    .next(format!("found here: {}", all.join(", "))))
 }
 
 /// Asks on the terminal: a numbered list, and a model where needed.
@@ -376,35 +210,19 @@ mod tests {
             assert!(lines.iter().all(|line| line.chars().count() <= columns));
             assert!(lines.len() >= wide);
         }
-        let words = PROGRAMS.len() + KNOWN.len();
-        assert!(wide > 2 * words, "{wide}");
+        let rows = sought(&env)
+            .iter()
+            .map(|(_, rows)| rows.len())
+            .sum::<usize>();
+        assert!(wide > 2 * rows && rows > 10, "{wide}");
     }
 
     #[test]
-    fn every_service_with_a_key_has_a_model_to_suggest_and_a_page_for_its_key() {
-        for known in KNOWN.iter().filter(|known| !known.key_env.is_empty()) {
-            assert!(known.suggested.is_some(), "{}", known.name);
-            assert!(known.key_page.starts_with("https://"), "{}", known.name);
-        }
-    }
-
-    #[test]
-    fn answers_and_names_are_read_as_meant() {
+    fn answers_are_read_as_meant() {
         assert_eq!(picked("", 3), Some(vec![0, 1, 2]));
         assert_eq!(picked("3, 1", 3), Some(vec![2, 0]));
         for bad in ["0", "4", "x", "1-2"] {
             assert_eq!(picked(bad, 3), None, "{bad}");
         }
-        assert_eq!(handle("llama3.2:3b"), "llama3.2-3b");
-        let openai = InitSeat {
-            name: "openai".into(),
-            key_env: Some("OPENAI_API_KEY".into()),
-            ..InitSeat::default()
-        };
-        assert!(needs_model(&openai));
-        let seat = named("openai=gpt-5", &[openai]).unwrap();
-        assert_eq!(seat.model.as_deref(), Some("gpt-5"));
-        assert!(named("skeptic", &[]).is_ok());
-        assert_eq!(named("nobody", &[]).unwrap_err().exit, Exit::Usage);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::here::Here;
 use super::notices::notice_line;
-use kd_backends::namesake;
+use kd_app::setup::namesake;
 use std::path::PathBuf;
 
 /// Says on stderr which program typing `kd` starts, if there is more than one.
@@ -14,7 +14,7 @@ pub(super) fn tell(here: &Here) {
     let launcher = std::env::args_os().next().map(PathBuf::from);
     let launcher = launcher.filter(|path| path.is_absolute());
     let own: Vec<PathBuf> = launcher.into_iter().chain([program.clone()]).collect();
-    let Some(other) = namesake::find(&here.of_backends(false), &own) else {
+    let Some(other) = namesake(&own, here) else {
         return;
     };
     let path = other.path.display();

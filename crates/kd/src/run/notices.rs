@@ -6,6 +6,7 @@ use crate::face::words;
 use crate::render::clean;
 use crate::render::wrap::fold;
 use bar::Bar;
+pub(super) use kd_app::words::mebibytes;
 use kd_app::{Download, Notice};
 use kd_core::build_log::inert;
 use std::io::Write;
@@ -98,13 +99,4 @@ fn drawing_columns() -> Option<usize> {
 fn write(bytes: &str) {
     // If this cannot be written, nobody reads it.
     let _ = crate::out::stderr().lock().write_all(bytes.as_bytes());
-}
-
-/// Formats a size: `93.8 MiB`, `1.0 GiB`.
-pub(super) fn mebibytes(bytes: u64) -> String {
-    const MIB: f64 = (1_u64 << 20) as f64;
-    match bytes as f64 / MIB {
-        mib if mib >= 1000.0 => format!("{:.1} GiB", mib / 1024.0),
-        mib => format!("{mib:.1} MiB"),
-    }
 }

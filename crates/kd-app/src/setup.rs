@@ -1,0 +1,268 @@
+//! Who answers: what is on this machine, the members that it can provide, and writing the choice as settings.
+
+mod first;
+
+pub use first::{FirstQuestion, Offer, first_question, offers};
+pub use kd_backends::discovery::{Discovered, What};
+pub use kd_backends::namesake::Namesake;
+pub use kd_core::config::InitSeat;
+
+use crate::env::Env;
+use crate::error::{ErrorKind, UserError};
+use kd_backends::adapters::programs::PROGRAMS;
+use kd_backends::discovery::{discover, ollama_at, ollama_base_url};
+use kd_backends::namesake;
+use kd_backends::providers::{KNOWN, known};
+use kd_core::config::{Layer, render_init};
+use kd_core::seating::LOCAL;
+use kd_core::{display, roles};
+use kd_store::config::ConfigPaths;
+use std::path::{Path, PathBuf};
+
+/// Maximum models offered per Ollama: more would bury the rest of the list.
+const OLLAMA_MAX: usize = 5;
+
+/// The file to which chosen members are written.
+#[derive(Debug)]
+pub struct Destination {
+    /// The layer of settings.
+    pub layer: Layer,
+    paths: ConfigPaths,
+}
+
+impl Destination {
+    /// Finds the file: the project's own, or the user's with `for_user`, without a project, and outside of checkouts. With
+    /// `replace` it may exist.
+    ///
+    /// # Errors
+    /// The file exists, or `.kd` cannot be created.
+    pub fn find(for_user: bool, replace: bool, env: &Env) -> Result<Self, UserError> {
+        let found = env.find_layout()?;
+        let (layer, layout) = if for_user || found.is_none() && !is_in_checkout(env.folder()?) {
+            // Without a project the choice is for all folders, like that of the first question.
+            (Layer::User, found)
+        } else {
+            // The committed file is not used: it has no comments, and available members differ between machines.
+            (Layer::Local, Some(env.make_layout()?.layout))
+        };
+        let paths = env.config_paths(layout.as_ref());
+        if let Some(file) = paths.file(layer).filter(|f| f.exists() && !replace) {
+            let what = format!("{} already exists", file.display());
+            return Err(UserError::new(ErrorKind::Exists, what).next(
+                "change it with `kd config set KEY VALUE`, or replace it with `kd init --force`",
+            ));
+        }
+        Ok(Self { layer, paths })
+    }
+
+    /// Writes members, and returns the file.
+    ///
+    /// # Errors
+    /// The file exists and `replace` is false, or it cannot be written.
+    pub fn write(&self, members: &[InitSeat], replace: bool) -> Result<PathBuf, UserError> {
+        let text = render_init(members);
+        Ok(kd_store::config::create(
+            &self.paths,
+            self.layer,
+            &text,
+            replace,
+        )?)
+    }
+}
+
+/// Something that could answer and was searched for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sought {
+    /// Its name, variable or address.
+    pub what: String,
+    /// The command that installs it or signs in.
+    pub how: String,
+}
+
+/// Returns what is searched for, by kind.
+pub fn sought(env: &Env) -> [(&'static str, Vec<Sought>); 3] {
+    let programs = PROGRAMS.iter().map(|program| Sought {
+        what: program.names.join(" or "),
+        how: program.install.replace('`', ""),
+    });
+    let keys = KNOWN.iter().filter(|known| !known.key_env.is_empty());
+    let keys = keys.map(|known| Sought {
+        what: known.key_env.join(" or "),
+        how: format!("export {}=…  (key: {})", known.key_env[0], known.key_page),
+    });
+    let ollama = Sought {
+        what: ollama_at(&env.of_backends(false)),
+        how: "install it from https://ollama.com/download, then ollama pull llama3.2".to_owned(),
+    };
+    [
+        ("agent programs on the PATH:", programs.collect()),
+        ("an Ollama server that answers:", vec![ollama]),
+        ("keys in the environment:", keys.collect()),
+    ]
+}
+
+/// Finds another program called `kd` on the PATH, which is none of the files in `own`.
+pub fn namesake(own: &[PathBuf], env: &Env) -> Option<Namesake> {
+    namesake::find(&env.of_backends(false), own)
+}
+
+/// Detects what is on this machine. Must not be called from a thread that runs asynchronous tasks.
+///
+/// # Errors
+/// No OS thread can be started.
+pub fn look_around(env: &Env) -> Result<Vec<Discovered>, UserError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| UserError::new(ErrorKind::Io, "cannot start the runtime").because(e))?;
+    Ok(runtime.block_on(discover(&env.of_backends(false))))
+}
+
+/// Returns the members that a discovery can provide.
+pub fn seats(found: &Discovered, env: &Env) -> Vec<InitSeat> {
+    let of_backends = env.of_backends(false);
+    let seat = |name: &str, model: Option<String>, comment: String| InitSeat {
+        name: handle(name),
+        backend: found.backend.clone(),
+        model,
+        comment,
+        ..InitSeat::default()
+    };
+    match &found.what {
+        What::Program(path) => {
+            let name = found
+                .backend
+                .strip_suffix("_code")
+                .unwrap_or(&found.backend);
+            vec![seat(
+                name,
+                None,
+                format!("{}, found at {}", found.name, path.display()),
+            )]
+        }
+        What::Ollama(models) => models
+            .iter()
+            .take(OLLAMA_MAX)
+            .map(|m| InitSeat {
+                base_url: ollama_base_url(&of_backends),
+                ..seat(
+                    m,
+                    Some(m.clone()),
+                    format!("{m}, served by Ollama at {}", ollama_at(&of_backends)),
+                )
+            })
+            .collect(),
+        What::Key(variable) => vec![InitSeat {
+            key_env: Some(variable.clone()),
+            ..seat(
+                &found.name,
+                None,
+                format!(
+                    "{}, with the key in {variable}: each answer costs money",
+                    found.name
+                ),
+            )
+        }],
+    }
+}
+
+/// Returns whether a member's service has several models and none is named.
+pub fn needs_model(seat: &InitSeat) -> bool {
+    seat.key_env.is_some() && seat.model.is_none()
+}
+
+/// Converts a text to a member's name; invalid characters become `-`.
+fn handle(text: &str) -> String {
+    let name: String = text
+        .chars()
+        .map(|c| {
+            if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    name.trim_matches('-').to_owned()
+}
+
+/// Returns the member for `NAME` or `NAME=MODEL`: something found, or the built-in model in a role.
+///
+/// # Errors
+/// There is no such thing.
+pub fn named(text: &str, offers: &[InitSeat]) -> Result<InitSeat, UserError> {
+    let (name, model) = match text.split_once('=') {
+        Some((name, model)) => (name.trim(), Some(model.trim().to_owned())),
+        None => (text.trim(), None),
+    };
+    if let Some(seat) = offers.iter().find(|s| s.name == name) {
+        return Ok(InitSeat {
+            model: model.or_else(|| seat.model.clone()),
+            ..seat.clone()
+        });
+    }
+    if let Some(role) = roles::find(name).filter(|r| r.name != roles::CHAIR) {
+        return Ok(InitSeat {
+            name: role.name.to_owned(),
+            backend: LOCAL.to_owned(),
+            model,
+            role: Some(role.name.to_owned()),
+            comment: format!("the built-in model: {}", role.title),
+            ..InitSeat::default()
+        });
+    }
+    let roles = roles::ROLES
+        .iter()
+        .map(|r| r.name)
+        .filter(|n| *n != roles::CHAIR);
+    let all: Vec<&str> = offers
+        .iter()
+        .map(|s| s.name.as_str())
+        .chain(roles)
+        .collect();
+    Err(UserError::new(
+        ErrorKind::UnknownMember,
+        format!("found nothing named {}", display::line(name)),
+    )
+    .next(format!("found here: {}", all.join(", "))))
+}
+
+/// Returns the default model of a service.
+pub fn suggested(seat: &InitSeat) -> Option<String> {
+    let known = known(&seat.backend).filter(|_| needs_model(seat))?;
+    known.suggested.map(str::to_owned)
+}
+
+/// Returns whether a folder is in a checkout of git.
+fn is_in_checkout(folder: &Path) -> bool {
+    folder.ancestors().any(|up| up.join(".git").exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_service_with_a_key_has_a_model_to_suggest_and_a_page_for_its_key() {
+        for known in KNOWN.iter().filter(|known| !known.key_env.is_empty()) {
+            assert!(known.suggested.is_some(), "{}", known.name);
+            assert!(known.key_page.starts_with("https://"), "{}", known.name);
+        }
+    }
+
+    #[test]
+    fn names_are_read_as_meant() {
+        assert_eq!(handle("llama3.2:3b"), "llama3.2-3b");
+        let openai = InitSeat {
+            name: "openai".into(),
+            key_env: Some("OPENAI_API_KEY".into()),
+            ..InitSeat::default()
+        };
+        assert!(needs_model(&openai));
+        let seat = named("openai=gpt-5", &[openai]).unwrap();
+        assert_eq!(seat.model.as_deref(), Some("gpt-5"));
+        assert!(named("skeptic", &[]).is_ok());
+        let unknown = named("nobody", &[]).unwrap_err();
+        assert_eq!(unknown.kind, ErrorKind::UnknownMember);
+    }
+}
