@@ -1,5 +1,12 @@
 //! Finds the settings of a folder that are held back, and the members that are therefore left out.
 
+mod decide;
+
+pub use decide::{
+    Because, Decision, Foreign, Programs, TrustedFolder, accept, decisions, owners, programs,
+    remarks, revoke, trust_programs, trusts, user_names,
+};
+
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use crate::threads;

@@ -13,22 +13,17 @@ use crate::args::trust::Trust;
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_app::forum::foreign::ForeignForum;
-use kd_app::trust::{held_line, place, project_texts};
+use kd_app::threads::Layout;
+use kd_app::trust::{
+    self, Because, Consent, Decision, Foreign, Loaded, Programs, Project, WantedSetting, held_line,
+    place, project_texts, user_names,
+};
 use kd_app::words::{count, shown_text};
 use kd_app::{Env, Kingdom};
-use kd_backends::adapters::agent_cli::given_by_name;
 use kd_core::config::effect;
-use kd_store::Layout;
-use kd_store::config::{Because, Consent, Loaded, Project, WantedSetting};
-use kd_store::find::{Foreign, foreign_owners};
-use kd_store::git;
-use kd_store::owner::user_name;
-use kd_store::programs::Programs;
-use kd_store::trust::{Decision, TrustStore};
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     if args.list {
@@ -39,19 +34,21 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     }
     let (layout, foreign) = with_owner(args, here)?;
     let loaded = here.settings(layout.as_ref())?;
-    let store = store(here)?;
     let consent = loaded.project.consent.as_ref();
-    let programs = match Programs::look(here.folder()?) {
+    let programs = match trust::programs(here) {
         Ok(programs) => Some(programs),
         // Settings can be allowed all the same.
         Err(error) if consent.is_some() || foreign.is_some() => {
-            notice_line(&format!("agent programs cannot trust this folder: {error}"));
+            notice_line(&format!(
+                "agent programs cannot trust this folder: {}",
+                error.what
+            ));
             None
         }
         Err(error) => return Err(error.into()),
     };
     let untrusted = match &programs {
-        Some(programs) if !store.trusts(programs)? => Some(programs),
+        Some(programs) if !trust::trusts(programs, here)? => Some(programs),
         _ => None,
     };
     let forum = match (&layout, &foreign) {
@@ -129,7 +126,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         notice_line("the forum's elections count");
     }
     if let Some(programs) = untrusted {
-        store.trust_programs(programs)?;
+        trust::trust_programs(programs, here)?;
         notice_line(&format!(
             "agent programs trust {}",
             shown_text(&programs.top().to_string_lossy())
@@ -173,19 +170,13 @@ fn with_owner(args: &Trust, here: &Here) -> Result<(Option<Layout>, Option<Forei
 }
 
 fn accept(foreign: &Foreign, here: &Here) -> Result<(), Error> {
-    let users = foreign.users();
-    store(here)?.accept_owners(&foreign.root, &users)?;
+    trust::accept(foreign, here)?;
     notice_line(&format!(
         "accepted for {}: {}",
         shown_text(&foreign.root.to_string_lossy()),
-        user_names(&users)
+        user_names(&foreign.users())
     ));
     Ok(())
-}
-
-fn user_names(users: &BTreeSet<u32>) -> String {
-    let names: Vec<String> = users.iter().map(|user| user_name(*user)).collect();
-    names.join(", ")
 }
 
 /// Describes the owner of a `.kd`, and what accepting it means.
@@ -212,7 +203,7 @@ fn owner_lines(foreign: &Foreign, screen: Screen) -> Vec<String> {
 
 /// Lists other users that own a folder in use: accepted, or named by `KD_BASE`.
 fn whose(consent: &Consent, here: &Here) -> Option<Block> {
-    let foreign = foreign_owners(&consent.root, &|name| here.var_os(name));
+    let foreign = trust::owners(&consent.root, here);
     let rows: Vec<Row> = foreign.iter().flat_map(owners).collect();
     let block = Block::new("not yours alone:");
     block.of_rows(rows)
@@ -374,7 +365,9 @@ fn settings_of(consent: &Consent, all: bool, env: &Env) -> Block {
             (_, false) => "new  ",
         };
         block.rows.push(row(setting, mark));
-        block.rows.extend(own_programs(setting, &consent.root, env));
+        let remarks = trust::remarks(setting, &consent.root, env);
+        let remarks = remarks.iter().map(|text| Row::new("            ", text));
+        block.rows.extend(remarks);
     }
     if !all && known > 0 {
         let settings = count(known as u64, "setting");
@@ -405,59 +398,6 @@ fn by_effect(settings: &[&WantedSetting]) -> String {
         .collect();
     let number = count(settings.len() as u64, "setting");
     format!("{number} to allow ({})", all.join(", "))
-}
-
-/// Lists files of the folder itself that a command would run, one row each: consent covers only their names.
-fn own_programs(setting: &WantedSetting, root: &Path, env: &Env) -> Vec<Row> {
-    let last = setting.path.segments().last().map(String::as_str);
-    if !matches!(last, Some("command" | "key_command")) {
-        return Vec::new();
-    }
-    let words: Vec<&str> = match &setting.value {
-        Value::Array(words) => words.iter().filter_map(Value::as_str).collect(),
-        Value::String(line) => line.split_whitespace().collect(),
-        _ => Vec::new(),
-    };
-    let here = env.folder().unwrap_or(root).to_path_buf();
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-    let is_own = |(at, word): &(usize, &str)| {
-        let named = *at == 0 && word.contains('/') && Path::new(word).is_relative();
-        named
-            || [&here, &root].iter().any(|from| {
-                let file = from.join(word).canonicalize();
-                file.is_ok_and(|file| file.is_file() && file.starts_with(&root))
-            })
-    };
-    let by_name = match last {
-        Some("command") => by_name(&words, &here, env),
-        _ => Vec::new(),
-    };
-    let words = words.into_iter().enumerate().filter(is_own);
-    words
-        .map(|(_, word)| {
-            let text =
-                format!("{word} is in this folder: kd does not ask again when that file changes");
-            Row::new("            ", &text)
-        })
-        .chain(by_name)
-        .collect()
-}
-
-/// Lists what the sandbox lets a command do because of its program's name.
-fn by_name(words: &[&str], folder: &Path, env: &Env) -> Vec<Row> {
-    let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let (places, is_outside) = given_by_name(&argv, folder, &env.of_backends(false));
-    let writes = match places.is_empty() {
-        true => None,
-        false => Some(format!(
-            "because of its name it may write {}, in read-only turns too",
-            places.join(", ")
-        )),
-    };
-    let outside =
-        is_outside.then(|| "because of its name it runs outside of the sandbox".to_owned());
-    let texts = writes.into_iter().chain(outside);
-    texts.map(|text| Row::new("            ", &text)).collect()
 }
 
 /// Lists what git tracks and must not.
@@ -495,12 +435,8 @@ fn is_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-fn store(here: &Here) -> Result<TrustStore, Error> {
-    Ok(TrustStore::new(&here.user_dirs())?)
-}
-
 fn list(here: &Here) -> Result<Exit, Error> {
-    let all = store(here)?.list()?;
+    let all = trust::decisions(here)?;
     let mut out = crate::out::stdout().lock();
     if all.is_empty() {
         writeln!(
@@ -539,44 +475,14 @@ fn list(here: &Here) -> Result<Exit, Error> {
 }
 
 fn revoke(path: Option<&Path>, here: &Here) -> Result<Exit, Error> {
-    let store = store(here)?;
-    let folder = here.folder()?;
-    let roots: Vec<PathBuf> = match path {
-        Some(path) => vec![folder.join(path)],
-        None => decided_here(folder, here)?,
-    };
-    let mut gone = false;
-    for root in &roots {
-        gone |= store.revoke(root)?;
-    }
-    let what = match gone {
+    let (root, is_revoked) = trust::revoke(path, here)?;
+    let what = match is_revoked {
         true => "revoked: the decision about",
         false => "there was no decision about",
     };
-    let root = shown_text(&roots[0].to_string_lossy());
+    let root = shown_text(&root.to_string_lossy());
     notice_line(&format!("{what} {root}"));
     Ok(Exit::Done)
-}
-
-/// Returns the folders that `kd trust` decides about from a working folder: the project's and, if its settings are
-/// those of the owning checkout, that one; an ignored one; and those with marks of agent programs, up to the top.
-fn decided_here(folder: &Path, here: &Here) -> Result<Vec<PathBuf>, Error> {
-    let mut roots = Vec::new();
-    if let Some(Ok(foreign)) = here.passed_over_for_its_owner()? {
-        roots.push(foreign.root);
-    }
-    if let Some(layout) = here.find_layout()? {
-        let settings = here.config_paths(Some(&layout));
-        roots.extend(settings.repository().map(Path::to_path_buf));
-        roots.push(layout.root().to_path_buf());
-    }
-    let top = git::top(folder).unwrap_or(folder).to_path_buf();
-    if roots.is_empty() {
-        roots.push(top.clone());
-    }
-    let up = folder.ancestors().take_while(|up| up.starts_with(&top));
-    roots.extend(up.map(Path::to_path_buf));
-    Ok(roots)
 }
 
 #[cfg(test)]
