@@ -68,6 +68,7 @@ pub mod scratch;
 mod seal;
 pub mod seating;
 pub mod secrets;
+pub mod settings;
 pub mod setup;
 #[cfg(feature = "forum")]
 pub mod share;

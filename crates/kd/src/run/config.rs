@@ -9,10 +9,8 @@ use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::width;
-use kd_backends::Backends;
-use kd_core::config::{KeyPath, Layer, Reader, parse_text, schema};
-use kd_core::seating::{self, SeatRequest};
-use kd_store::config::{self as files, ConfigError, ConfigPaths, Setting, Written};
+use kd_app::settings::{self, Setting, Written};
+use kd_core::config::{KeyPath, Layer, Reader, schema};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -152,11 +150,7 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
                 .because(e)
                 .next("name a configuration file, or omit the name to check all layers")
             })?;
-            let alone = ConfigPaths {
-                user: Some(file.clone()),
-                ..ConfigPaths::default()
-            };
-            files::load(&alone, [], &[])?
+            settings::of_file(file)?
         }
         None => here.settings(here.find_layout()?.as_ref())?,
     };
@@ -177,57 +171,34 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
     };
     notice_line(&read);
     if args.file.is_none() {
-        for line in cannot_answer(&loaded.config, here) {
-            notice_line(&line);
+        for (name, failure) in settings::cannot_answer(&loaded.config, here) {
+            let (what, next) = (&failure.message, failure.hint());
+            notice_line(&format!("{name} cannot answer: {what}; {next}"));
         }
     }
     Ok(())
 }
 
-/// Names the members that lack their program, key or model, as far as this shows without a call.
-fn cannot_answer(config: &kd_core::config::Config, here: &Here) -> Vec<String> {
-    let Ok(seated) = seating::seat(config, &SeatRequest::default()) else {
-        return Vec::new();
-    };
-    let backends = Backends::new(config, here.backend_options());
-    let members = seated.roster.members().iter();
-    let lacking = members.filter_map(|member| {
-        let failure = backends.missing(member)?;
-        let (what, next) = (&failure.message, failure.hint());
-        Some(format!("{} cannot answer: {what}; {next}", member.name))
-    });
-    lacking.collect()
-}
-
 fn set(args: &Set, here: &Here) -> Result<(), Error> {
     let path = key(&args.key)?;
-    let value = parse_text(&path, &args.value).map_err(ConfigError::from)?;
-    let paths = paths(args.layer.layer, here)?;
-    told(
-        &files::set(&paths, args.layer.layer.into(), &path, value)?,
-        "is set in",
-    );
+    let layer = args.layer.layer.into();
+    let written = settings::set_text(&path, &args.value, layer, here)?;
+    told(&written, "is set in");
     Ok(())
 }
 
 /// Sets one setting in the user's own file, and tells where.
 pub(super) fn set_for_user(key_text: &str, value: &str, here: &Here) -> Result<(), Error> {
     let path = key(key_text)?;
-    let paths = paths(File::User, here)?;
-    told(
-        &files::set(&paths, Layer::User, &path, value.into())?,
-        "is set in",
-    );
+    let written = settings::set(&path, value.into(), Layer::User, here)?;
+    told(&written, "is set in");
     Ok(())
 }
 
 fn unset(args: &Unset, here: &Here) -> Result<(), Error> {
     let path = key(&args.key)?;
-    let paths = paths(args.layer.layer, here)?;
-    told(
-        &files::unset(&paths, args.layer.layer.into(), &path)?,
-        "is removed from",
-    );
+    let written = settings::unset(&path, args.layer.layer.into(), here)?;
+    told(&written, "is removed from");
     Ok(())
 }
 
@@ -236,15 +207,6 @@ fn key(text: &str) -> Result<KeyPath, Error> {
         Error::usage(e.to_string())
             .next("write it as in `kd config show`, for example council.timeout")
     })
-}
-
-/// Returns the paths of the files; creates `.kd` if the project's file is to be changed.
-fn paths(file: File, here: &Here) -> Result<ConfigPaths, Error> {
-    let layout = match file {
-        File::User => here.find_layout()?,
-        File::Project | File::Local => Some(here.make_layout()?.layout),
-    };
-    Ok(here.config_paths(layout.as_ref()))
 }
 
 fn told(written: &Written, done: &str) {
