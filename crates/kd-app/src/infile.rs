@@ -3,7 +3,9 @@
 //! Reads regular files. Pipes are read from stdin (`-`) and from kernel paths such as `/dev/fd/63` of `<(command)`.
 //! Refuses a pipe or device with a name in a folder: the folder may have been made by someone else.
 
+use crate::error::{ErrorKind, UserError};
 use crate::outfile::is_of_kernel;
+use kd_backends::secret_file::{self, Links};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
@@ -69,6 +71,21 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(read(path, bytes_max)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+/// Reads a text file of at most `bytes_max` bytes that holds secrets: only if nobody except the user can read or replace
+/// it. `what` names it in errors: `the tokens file`.
+///
+/// # Errors
+/// It cannot be read, is no regular file of the user or root, or others can access it.
+pub fn read_secret(path: &Path, bytes_max: u64, what: &str) -> Result<String, UserError> {
+    secret_file::read(path, bytes_max, Links::Refuse).map_err(|error| {
+        let what = format!("{what} {} cannot be used", path.display());
+        let hint = error.hint();
+        UserError::new(ErrorKind::Io, what)
+            .because(error)
+            .next(hint)
+    })
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ pub mod attach;
 pub mod batch;
 mod chat;
 pub mod council;
+pub mod debug;
 pub mod deliberation;
 pub mod doctor;
 mod env;
@@ -40,6 +41,7 @@ pub mod export;
 mod files;
 #[cfg(feature = "forum")]
 mod folder_host;
+pub mod follow;
 #[cfg(feature = "forum")]
 pub mod forget;
 pub mod forks;

@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use kd_backends::dialects::DIALECTS;
+use kd_app::debug::dialects;
 use std::path::PathBuf;
 
 // The subcommands of `kd debug`.
@@ -23,7 +23,7 @@ Examples:
   kd debug decode --dialect codex - < said.jsonl")]
 pub(crate) struct Decode {
     /// The program that was recorded
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(DIALECTS.map(|d| d.name)))]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(dialects()))]
     pub(crate) dialect: String,
     /// The recording; `-` reads stdin
     #[arg(value_name = "FILE")]

@@ -4,7 +4,6 @@ use crate::args::debug::{Debug, Decode};
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_app::infile;
-use kd_backends::dialects::{decode_all, named};
 use std::io::{self, BufReader, Write};
 
 pub(super) fn run(args: &Debug) -> Result<Exit, Error> {
@@ -15,20 +14,14 @@ pub(super) fn run(args: &Debug) -> Result<Exit, Error> {
 
 /// Prints the events; the exit code tells whether the last turn succeeded.
 fn decode(args: &Decode) -> Result<Exit, Error> {
-    let Some(dialect) = named(&args.dialect) else {
-        return Err(Error::usage(format!(
-            "there is no dialect {}",
-            args.dialect
-        )));
-    };
     let source = infile::open(&args.file).map_err(|e| {
         let what = format!("{} cannot be read", args.file.display());
         Error::new("io", Exit::Error, what).because(e)
     })?;
-    let source = BufReader::new(source);
+    let events = kd_app::debug::decode(&args.dialect, BufReader::new(source))?;
     let mut out = io::BufWriter::new(crate::out::stdout().lock());
     let mut exit = Exit::Error;
-    for event in decode_all(dialect, source) {
+    for event in events {
         let line = match &event {
             Ok(delta) => serde_json::to_value(delta),
             Err(failure) => serde_json::to_value(failure)

@@ -6,8 +6,7 @@ use super::notices::notice_line;
 use crate::args::serve::Serve;
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_app::Runtime;
-use kd_backends::secret_file::{self, Links};
+use kd_app::{Runtime, infile};
 use kd_server::http::{self, Faces};
 use kd_server::{Tokens, generate};
 use std::io::{self, Read, Write};
@@ -143,11 +142,7 @@ fn tokens(args: &Serve, here: &Here) -> Result<(Tokens, Option<String>), Error> 
     };
     if let Some(path) = &args.tokens {
         let place = path.display().to_string();
-        let text = secret_file::read(path, TOKENS_BYTES_MAX, Links::Refuse).map_err(|e| {
-            let what = format!("the tokens file {place} cannot be used");
-            let hint = e.hint();
-            Error::new("io", Exit::Error, what).because(e).next(hint)
-        })?;
+        let text = infile::read_secret(path, TOKENS_BYTES_MAX, "the tokens file")?;
         return Ok((Tokens::parse(&text).map_err(|e| bad(&place, e))?, None));
     }
     if let Some(token) = here.var(TOKEN) {

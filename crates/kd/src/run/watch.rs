@@ -9,9 +9,9 @@ use crate::args::council::Watch as Args;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::Io;
-use follow::Follow;
 use jiff::Timestamp;
 use kd_app::Update;
+use kd_app::follow::Follow;
 use kd_app::threads::{Thread, Watch};
 use kd_tui::signals::{Caught, Signals};
 use kd_tui::terminal::Quiet;
@@ -19,8 +19,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-
-mod follow;
 
 /// Interval between checks without a notification: a program that died changes no file.
 const LOOK: Duration = Duration::from_secs(5);

@@ -1,8 +1,8 @@
 //! Follows a round from outside: turns message files and stream files into the same events that the engine emits for
 //! its own rounds, so that every output can show them.
 
-use crate::error::Error;
-use kd_app::threads::State;
+use crate::error::UserError;
+use crate::threads::{self, State};
 use kd_backends::adapters::agent_cli;
 use kd_backends::dialects::{Reading, named};
 use kd_core::config::Config;
@@ -21,7 +21,7 @@ use std::time::Duration;
 const LOGGED_BYTES: u64 = 4 << 20;
 
 /// The newest round of a thread.
-pub(super) struct Follow {
+pub struct Follow {
     thread: Thread,
     config: Config,
     members: Vec<SeatName>,
@@ -46,12 +46,13 @@ struct Stream {
 
 impl Follow {
     /// Opens the newest round; the first look reports all of it.
-    pub(super) fn new(thread: Thread, config: Config) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// The thread cannot be read.
+    pub fn new(thread: Thread, config: Config) -> Result<Self, UserError> {
         let members = thread.members();
-        let newest = kd_app::threads::newest(&thread, 1)?.messages;
-        let last = kd_app::threads::turns(&newest)
-            .last()
-            .map(|turn| turn[0].seq);
+        let newest = threads::newest(&thread, 1)?.messages;
+        let last = threads::turns(&newest).last().map(|turn| turn[0].seq);
         let mut follow = Self {
             before: last.map_or(0, |seq| seq.saturating_sub(1)),
             members,
@@ -71,7 +72,10 @@ impl Follow {
     }
 
     /// Returns the events since the last look.
-    pub(super) fn look(&mut self) -> Result<Vec<Record>, Error> {
+    ///
+    /// # Errors
+    /// The thread cannot be read.
+    pub fn look(&mut self) -> Result<Vec<Record>, UserError> {
         // A member may have ended since: report its stream first, then its message. But the user's message comes first.
         let first = self.turn.is_empty();
         if !first {
@@ -93,8 +97,8 @@ impl Follow {
         // A called member without output is waiting. A debate or a deliberation asks the members it needs.
         let king = self.turn.first();
         let council = king.is_none_or(|king| RoundKind::of(king) == RoundKind::Council);
-        let running = kd_app::threads::running(&self.thread)?;
-        let states = kd_app::threads::states(&self.turn, &self.members, &running);
+        let running = threads::running(&self.thread)?;
+        let states = threads::states(&self.turn, &self.members, &running);
         for (seat, state) in states.into_iter().filter(|_| council) {
             let spoke = self.turn.iter().any(|m| m.from == seat.as_str());
             if matches!(state, State::Running | State::Pending) && !spoke {
@@ -105,23 +109,32 @@ impl Follow {
     }
 
     /// Returns whether every member asked has ended, and no other is running.
-    pub(super) fn is_over(&self) -> Result<bool, Error> {
+    ///
+    /// # Errors
+    /// The thread cannot be read.
+    pub fn is_over(&self) -> Result<bool, UserError> {
         Ok(!self.turn.is_empty()
-            && kd_app::threads::running(&self.thread)?.is_empty()
-            && kd_app::threads::standing(&self.thread, &self.turn)?.is_over())
+            && threads::running(&self.thread)?.is_empty()
+            && threads::standing(&self.thread, &self.turn)?.is_over())
     }
 
     /// Returns whether an answer is awaited but no process is working on it.
-    pub(super) fn is_deserted(&self) -> Result<bool, Error> {
+    ///
+    /// # Errors
+    /// The thread cannot be read.
+    pub fn is_deserted(&self) -> Result<bool, UserError> {
         // There is a short delay between the question and the first output of a member.
         let asked = self.turn.last().map(|m| m.at).unwrap_or_default();
         let since = Timestamp::now().duration_since(asked);
-        Ok(since.as_secs() >= 5 && kd_app::threads::running(&self.thread)?.is_empty())
+        Ok(since.as_secs() >= 5 && threads::running(&self.thread)?.is_empty())
     }
 
     /// Returns the command that repeats the question, once no process is working on it.
-    pub(super) fn again(&self) -> Result<&'static str, Error> {
-        let standing = kd_app::threads::standing(&self.thread, &self.turn)?;
+    ///
+    /// # Errors
+    /// The thread cannot be read.
+    pub fn again(&self) -> Result<&'static str, UserError> {
+        let standing = threads::standing(&self.thread, &self.turn)?;
         Ok(match standing.kind {
             RoundKind::Council => "`kd council retry` asks again",
             RoundKind::Debate => "`kd think --continue` asks again",
@@ -132,8 +145,11 @@ impl Follow {
     }
 
     /// Returns the end of the round.
-    pub(super) fn yielded(&mut self) -> Result<Record, Error> {
-        let standing = kd_app::threads::standing(&self.thread, &self.turn)?;
+    ///
+    /// # Errors
+    /// The thread cannot be read.
+    pub fn yielded(&mut self) -> Result<Record, UserError> {
+        let standing = threads::standing(&self.thread, &self.turn)?;
         let states = standing.states;
         let well = states
             .iter()
@@ -177,8 +193,8 @@ impl Follow {
             .unwrap_or_default()
     }
 
-    fn hear_streams(&mut self) -> Result<(), Error> {
-        for seat in kd_app::threads::running(&self.thread)? {
+    fn hear_streams(&mut self) -> Result<(), UserError> {
+        for seat in threads::running(&self.thread)? {
             if !self.streams.contains_key(&seat) {
                 let stream = Stream {
                     reader: StreamReader::new(&self.thread, seat.as_str()),
@@ -198,7 +214,7 @@ impl Follow {
     }
 
     /// Returns the pieces that were added to a member's stream since the last look.
-    fn pieces(&mut self, seat: &SeatName) -> Result<Vec<Delta>, Error> {
+    fn pieces(&mut self, seat: &SeatName) -> Result<Vec<Delta>, UserError> {
         let fresh = self.reading(seat);
         let mut pieces = Vec::new();
         let Some(stream) = self.streams.get_mut(seat) else {
