@@ -1,5 +1,6 @@
 //! Forks: threads that share the beginning of another.
 
+use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use crate::threads::LeftOut;
 use crate::words;
@@ -27,6 +28,42 @@ pub fn make(
         layout.set_current_thread(forked.id())?;
     }
     Ok(forked)
+}
+
+/// Returns a thread and every fork of it, each below its source. Tells which threads a newer `kd` wrote, which
+/// are left out.
+///
+/// # Errors
+/// A thread cannot be read.
+pub fn with_forks(layout: &Layout, top: Thread, env: &Env) -> Result<Vec<Thread>, UserError> {
+    let mut threads = Vec::new();
+    let mut left_out = LeftOut::default();
+    for place in layout.all_threads(true)? {
+        if place.id != *top.id() {
+            threads.extend(left_out.open(&place)?);
+        }
+    }
+    left_out.tell(env);
+    threads.retain(|thread| thread.meta().lineage().is_some());
+    threads.sort_by(|a, b| {
+        let key = |t: &Thread| (t.meta().created(), t.id().clone());
+        key(a).cmp(&key(b))
+    });
+    threads.insert(0, top);
+    let lineages: Vec<_> = threads
+        .iter()
+        .enumerate()
+        // The origin of the first one is not part of the tree.
+        .map(|(at, t)| (t.id().clone(), t.meta().lineage().filter(|_| at > 0)))
+        .collect();
+    let below = fork::tree(&lineages).into_iter().enumerate();
+    let below = below.take_while(|(line, (depth, _))| *line == 0 || *depth > 0);
+    let order: Vec<usize> = below.map(|(_, (_, at))| at).collect();
+    let mut threads: Vec<Option<Thread>> = threads.into_iter().map(Some).collect();
+    Ok(order
+        .into_iter()
+        .filter_map(|at| threads[at].take())
+        .collect())
 }
 
 /// Maximum lines of a tree of forks.

@@ -28,6 +28,7 @@ pub mod acting;
 mod answers;
 pub mod aside;
 pub mod attach;
+pub mod background;
 #[cfg(feature = "forum")]
 pub mod batch;
 mod chat;

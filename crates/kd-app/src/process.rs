@@ -5,9 +5,10 @@ use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use crate::words;
 use kd_backends::depth;
-use kd_backends::transport::keeper;
+use kd_backends::transport::{self, keeper};
 use kd_engine::agents;
 use kd_store::Layout;
+use std::time::Duration;
 
 /// Carries out the work of a keeper, if this process was started as one: agent programs are children of such a process,
 /// which ends them when the program that started it ends in any way. Call it first in `main`. Without this call agents are
@@ -39,6 +40,11 @@ pub fn sweep(env: &Env, layout: &Layout) {
     // States are only for display: one that cannot be written is no reason to stop. Nor is a folder that cannot be removed.
     let _ = agents::tidy(layout);
     let _ = kd_store::passing::sweep(layout);
+}
+
+/// Waits until agents that were stopped have ended, at most this long.
+pub fn settle(at_most: Duration) {
+    transport::process::settle(at_most);
 }
 
 /// Refuses to ask members in a council that is too deep inside other councils.

@@ -1,15 +1,22 @@
 //! Thread data for show, list, status and export: finding the thread, its turns, and who has answered. Pure except for
 //! [`find`], [`resolve`], [`running`], [`last_round`] and [`standing`].
 
+mod list;
+mod whispers;
+
+pub use list::{Listed, list};
+pub use whispers::{Whisper, whispers};
+
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use kd_core::event::Outcome;
 use kd_core::formats::Newer;
 use kd_core::last_round::{RoundKind, TurnSeen};
 use kd_core::{Address, FailureKind, LastRound, Message, SeatName, Status};
+use kd_store::Lease;
 pub use kd_store::fork::Lineage;
 pub use kd_store::seal::Origin;
-pub use kd_store::{Layout, Place, Thread, Watch};
+pub use kd_store::{Layout, Place, Thread, Watch, Watching};
 
 /// Returns the thread that a command refers to: the named one. Without a name it is the current thread; if there is no
 /// current thread, it is the newest.
@@ -96,6 +103,13 @@ pub fn running(thread: &Thread) -> Result<Vec<SeatName>, UserError> {
         .filter(|sign| sign.is_live(kd_store::stream::PATIENCE))
         .filter_map(|sign| SeatName::new(sign.member).ok())
         .collect())
+}
+
+/// Returns the process that asks a member in a thread now, or 0 if it is unknown; `None` if none does. Whether for the
+/// newest question or for another one is unknown.
+pub fn asked_by(thread: &Thread, seat: &SeatName) -> Option<u32> {
+    let is_held = Lease::is_held(thread, seat.as_str()).unwrap_or(false);
+    is_held.then(|| Lease::holder(thread, seat.as_str()).unwrap_or(0))
 }
 
 /// Splits messages into turns: a message of the user and everything up to the next one. Messages before the first are a

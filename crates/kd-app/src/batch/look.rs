@@ -5,6 +5,7 @@ use crate::error::{ErrorKind, UserError};
 pub use kd_core::batch::Overview;
 use kd_sql::batch::{Batch, Batches};
 use kd_store::user_dirs::project_key;
+use kd_store::{Layout, Place};
 
 /// Failed questions of a batch that are shown.
 const DEAD_SHOWN: usize = 5;
@@ -60,6 +61,26 @@ pub fn pick(all: Vec<Batch>, id: Option<&str>) -> Result<Batch, UserError> {
         ))
         .next("type more of the id")),
         (None, _) => Err(none(wanted)),
+    }
+}
+
+/// Returns the threads of a batch of a project, or of those that a batch of a database has brought here.
+///
+/// # Errors
+/// If there is no such batch, or several, or the project cannot be read.
+pub fn threads(layout: &Layout, batch: &str, env: &Env) -> Result<Vec<Place>, UserError> {
+    let error = match find(of(env)?.as_ref(), Some(batch)) {
+        Ok(found) => return Ok(layout.in_batch(&found.about.id).threads()?),
+        Err(error) => error,
+    };
+    let mut places = layout.batch_threads()?;
+    let whole = format!("batch-{batch}");
+    places.retain(|place| place.branch.starts_with(batch) || place.branch.starts_with(&whole));
+    let first = places.first().map(|place| place.branch.clone());
+    let is_one = first.is_some_and(|first| places.iter().all(|place| place.branch == first));
+    match is_one && !batch.is_empty() {
+        true => Ok(places),
+        false => Err(error),
     }
 }
 

@@ -6,9 +6,9 @@
 use crate::args::ask::Ask;
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_core::{Event, Op, Record, Roster, SeatName};
-use kd_store::{Layout, Thread, Watch, beneath, bounds};
-use std::fs::File;
+use kd_app::background::{is_completed, last_line, newest_message, open_log};
+use kd_app::threads::{Layout, Thread, Watch};
+use kd_core::{Op, Roster, SeatName};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -33,19 +33,19 @@ pub(super) fn start(
         ));
     };
     let log = layout.background_log(thread.id());
-    let seen = last(thread)?;
+    let seen = newest_message(thread)?;
     let watch = Watch::new(thread.path())?;
     let mut child = Command::new(std::env::current_exe()?)
         .args(arguments(args, roster, thread, &to.to_string()))
         .stdin(question(body)?)
-        .stdout(open(&log)?)
-        .stderr(open(&log)?)
+        .stdout(open_log(&log)?)
+        .stderr(open_log(&log)?)
         .spawn()?;
     let until = Instant::now() + PATIENCE;
-    while last(thread)? <= seen {
+    while newest_message(thread)? <= seen {
         if let Some(status) = child.try_wait()? {
             // A short round can start and end between two checks.
-            if ran(&log) {
+            if is_completed(&log) {
                 break;
             }
             return Err(died(&log, status.code()));
@@ -115,29 +115,6 @@ fn question(body: &str) -> io::Result<Stdio> {
     Ok(file.into())
 }
 
-fn open(log: &Path) -> Result<File, Error> {
-    Ok(beneath::append(log)?)
-}
-
-/// Returns the number of the newest message.
-fn last(thread: &Thread) -> Result<u32, Error> {
-    let newest = thread.tail(1)?.messages;
-    Ok(newest.last().map_or(0, |m| m.seq))
-}
-
-/// Returns the last line of a log; empty if there is none.
-fn last_line(log: &Path) -> String {
-    let (end, _) = beneath::read_end(log, bounds::LOG_END).unwrap_or_default();
-    let end = String::from_utf8_lossy(&end);
-    end.lines().last().unwrap_or_default().to_owned()
-}
-
-/// Returns whether a round whose process exited was completed.
-fn ran(log: &Path) -> bool {
-    let record = serde_json::from_str::<Record>(&last_line(log));
-    record.is_ok_and(|record| matches!(record.event, Event::FloorYielded { .. }))
-}
-
 /// Explains why a round ended before its question was on disk.
 fn died(log: &Path, code: Option<i32>) -> Error {
     let why = match last_line(log) {
@@ -176,25 +153,4 @@ fn told(args: &Ask, thread: &Thread, child: &Child, log: &Path) -> Result<(), Er
         writeln!(err, "its log:   {}", log.display())?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_round_that_ended_between_two_looks_has_run() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let log = folder.path().join("log");
-        let yielded = r#"{"v":1,"seq":9,"ts":"2026-01-01T00:00:00Z","thread":"council-3e2c","event":"floor_yielded","outcome":"complete","usage":{"input_tokens":0,"output_tokens":0}}"#;
-        for (text, ran_to_its_end) in [
-            (format!("{yielded}\n"), true),
-            ("error: there is no model\n".to_owned(), false),
-            (format!("{yielded}\nerror: there is no model\n"), false),
-            (String::new(), false),
-        ] {
-            std::fs::write(&log, &text).expect("written");
-            assert_eq!(ran(&log), ran_to_its_end, "{text}");
-        }
-    }
 }

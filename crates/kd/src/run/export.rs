@@ -4,17 +4,17 @@ use super::here::Here;
 use crate::args::export::Export;
 use crate::error::Error;
 use kd_app::export::{Format, write_redacted};
-use kd_app::threads::LeftOut;
+use kd_app::forks::with_forks;
+use kd_app::threads::Thread;
 use kd_app::{outfile, page};
 use kd_core::redact::Redactor;
-use kd_store::{Layout, Thread, fork};
 use std::io::Write;
 
 pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
     let (layout, place) = kd_app::threads::find(here, args.id.as_deref())?;
     let open = Thread::open(&place)?;
     let forks = match args.tree {
-        true => forks(&layout, open, here)?,
+        true => with_forks(&layout, open, here)?,
         false => vec![open],
     };
     let mut redactor = match args.redact {
@@ -65,38 +65,6 @@ fn redactor(threads: &[Thread], here: &Here) -> Result<Redactor, Error> {
         user.as_deref(),
         &members,
     ))
-}
-
-/// Returns a thread and every fork of it, each below its source.
-fn forks(layout: &Layout, top: Thread, here: &Here) -> Result<Vec<Thread>, Error> {
-    let mut threads = Vec::new();
-    let mut left_out = LeftOut::default();
-    for place in layout.all_threads(true)? {
-        if place.id != *top.id() {
-            threads.extend(left_out.open(&place)?);
-        }
-    }
-    left_out.tell(here);
-    threads.retain(|thread| thread.meta().lineage().is_some());
-    threads.sort_by(|a, b| {
-        let key = |t: &Thread| (t.meta().created(), t.id().clone());
-        key(a).cmp(&key(b))
-    });
-    threads.insert(0, top);
-    let lineages: Vec<_> = threads
-        .iter()
-        .enumerate()
-        // The origin of the first one is not part of the tree.
-        .map(|(at, t)| (t.id().clone(), t.meta().lineage().filter(|_| at > 0)))
-        .collect();
-    let below = fork::tree(&lineages).into_iter().enumerate();
-    let below = below.take_while(|(line, (depth, _))| *line == 0 || *depth > 0);
-    let order: Vec<usize> = below.map(|(_, (_, at))| at).collect();
-    let mut threads: Vec<Option<Thread>> = threads.into_iter().map(Some).collect();
-    Ok(order
-        .into_iter()
-        .filter_map(|at| threads[at].take())
-        .collect())
 }
 
 /// Writes one thread, or a tree of them as one document.

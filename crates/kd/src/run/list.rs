@@ -8,89 +8,66 @@ use crate::render::clean;
 use crate::render::wrap::{clip, width};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kd_app::threads::LeftOut;
-use kd_core::{SeatName, ThreadId};
-use kd_store::fork::{self, Lineage};
-use kd_store::seal::Origin;
-use kd_store::{Layout, Place, Thread};
+use kd_app::threads::{Lineage, Listed, Origin, list};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::Write;
 
-/// Maximum characters of a topic: the beginning of the first question.
-const TOPIC_CHARS: usize = 60;
-
+/// A row of the JSON.
 #[derive(Serialize)]
-struct Row {
-    id: String,
+struct Row<'a> {
+    id: &'a str,
     created_at: Option<Timestamp>,
     message_count: usize,
-    topic: String,
+    topic: &'a str,
     current: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    branch: Option<String>,
+    branch: Option<&'a str>,
     members: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fork: Option<Lineage>,
+    fork: Option<&'a Lineage>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    imported: Option<Origin>,
+    imported: Option<&'a Origin>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     private: bool,
-    /// Number of listed forks above it.
-    #[serde(skip)]
-    depth: usize,
-    #[serde(skip)]
-    states: Vec<(SeatName, kd_app::threads::State)>,
 }
 
-/// Returns the threads of a batch of this project, or of those that a batch of a database has brought here.
-fn of_batch(layout: &Layout, batch: &str, here: &Here) -> Result<Vec<Place>, Error> {
-    let error = match kd_app::batch::find(kd_app::batch::of(here)?.as_ref(), Some(batch)) {
-        Ok(found) => return Ok(layout.in_batch(&found.about.id).threads()?),
-        Err(error) => error,
-    };
-    let mut places = layout.batch_threads()?;
-    let whole = format!("batch-{batch}");
-    places.retain(|place| place.branch.starts_with(batch) || place.branch.starts_with(&whole));
-    let first = places.first().map(|place| place.branch.clone());
-    let is_one = first.is_some_and(|first| places.iter().all(|place| place.branch == first));
-    match is_one && !batch.is_empty() {
-        true => Ok(places),
-        false => Err(error.into()),
+impl<'a> Row<'a> {
+    fn of(listed: &'a Listed, with_branch: bool) -> Self {
+        let members = listed.states.iter();
+        Self {
+            id: &listed.id.0,
+            created_at: listed.created_at,
+            message_count: listed.message_count,
+            topic: &listed.topic,
+            current: listed.is_current,
+            branch: with_branch.then_some(&listed.branch),
+            members: members
+                .map(|(seat, state)| (seat.to_string(), state.word().into()))
+                .collect(),
+            fork: listed.fork.as_ref(),
+            imported: listed.imported.as_ref(),
+            private: listed.is_private,
+        }
     }
 }
 
 pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
-    let mut rows = Vec::new();
-    let mut left_out = LeftOut::default();
-    if let Some(layout) = here.find_layout()? {
-        let current = layout.current_thread()?.map(|p| p.id);
-        let places = if let Some(batch) = &args.batch {
-            of_batch(&layout, batch, here)?
-        } else if args.all {
-            layout.all_threads(true)?
-        } else {
-            layout.threads()?
-        };
-        for place in places {
-            let Some(open) = left_out.open(&place)? else {
-                continue;
+    let rows = match here.find_layout()? {
+        Some(layout) => {
+            let places = match &args.batch {
+                Some(batch) => kd_app::batch::threads(&layout, batch, here)?,
+                None if args.all => layout.all_threads(true)?,
+                None => layout.threads()?,
             };
-            if open.meta().is_council() {
-                rows.push(row(
-                    &place,
-                    &open,
-                    current.as_ref() == Some(&place.id),
-                    args.all,
-                )?);
-            }
+            list(&layout, &places, here)?
         }
-    }
-    left_out.tell(here);
-    rows.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
-    let rows = as_tree(rows);
+        None => Vec::new(),
+    };
     let mut out = crate::out::stdout().lock();
     if args.json {
+        let rows = rows.iter().map(|row| Row::of(row, args.all));
+        let rows: Vec<Row<'_>> = rows.collect();
         writeln!(out, "{}", json::text(&rows, true)?)?;
     } else if rows.is_empty() {
         writeln!(
@@ -98,71 +75,13 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
             "no threads here yet: `kd ask \"…\"` starts the first"
         )?;
     } else {
-        out.write_all(page(&rows, here).as_bytes())?;
+        out.write_all(page(&rows, args.all, here).as_bytes())?;
     }
     out.flush()?;
     Ok(())
 }
 
-/// Sorts forks below the threads they came from.
-fn as_tree(rows: Vec<Row>) -> Vec<Row> {
-    let threads: Vec<_> = rows
-        .iter()
-        .map(|row| (ThreadId(row.id.clone()), row.fork.clone()))
-        .collect();
-    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
-    fork::tree(&threads)
-        .into_iter()
-        .filter_map(|(depth, at)| {
-            Some(Row {
-                depth,
-                ..rows[at].take()?
-            })
-        })
-        .collect()
-}
-
-fn row(place: &Place, open: &Thread, current: bool, branch: bool) -> Result<Row, Error> {
-    let first = open.head(1)?;
-    let newest = kd_app::threads::newest(open, 1)?;
-    let states = match kd_app::threads::turns(&newest.messages).last() {
-        Some(turn) => kd_app::threads::states_now(open, turn)?,
-        None => Vec::new(),
-    };
-    let topic = first
-        .messages
-        .first()
-        .map(|m| m.body.as_str())
-        .unwrap_or_default();
-    let topic = clean::line(
-        topic
-            .lines()
-            .find(|l| !l.trim().is_empty())
-            .unwrap_or_default(),
-    );
-    Ok(Row {
-        id: place.id.0.clone(),
-        created_at: open
-            .meta()
-            .created()
-            .or_else(|| first.messages.first().map(|m| m.at)),
-        message_count: open.count_readable()?,
-        topic: topic.chars().take(TOPIC_CHARS).collect(),
-        current,
-        branch: branch.then(|| place.branch.clone()),
-        members: states
-            .iter()
-            .map(|(seat, state)| (seat.to_string(), state.word().into()))
-            .collect(),
-        fork: open.meta().lineage(),
-        imported: open.meta().origin(),
-        private: open.meta().is_private(),
-        depth: 0,
-        states,
-    })
-}
-
-fn page(rows: &[Row], here: &Here) -> String {
+fn page(rows: &[Listed], with_branch: bool, here: &Here) -> String {
     let styles = here.out_styles();
     let columns = here.columns().min(100);
     let zone = TimeZone::system();
@@ -181,11 +100,13 @@ fn page(rows: &[Row], here: &Here) -> String {
             created,
             kd_app::words::count(row.message_count as u64, "message"),
         ];
-        facts.extend(row.branch.clone());
-        if row.current {
+        if with_branch {
+            facts.push(row.branch.clone());
+        }
+        if row.is_current {
             facts.push("current".into());
         }
-        if row.private {
+        if row.is_private {
             facts.push("private".into());
         }
         // A deep tree keeps half of the width for text.
@@ -202,11 +123,11 @@ fn page(rows: &[Row], here: &Here) -> String {
         let indent = " ".repeat(shift + 2);
         let facts = clip(
             &clean::line(&facts.join(dot)),
-            room.saturating_sub(row.id.len() + 2),
+            room.saturating_sub(row.id.0.len() + 2),
         );
         text.push_str(&format!(
             "{mark}{}  {}\n",
-            styles.bold(&clean::line(&row.id)),
+            styles.bold(&clean::line(&row.id.0)),
             styles.dim(&facts)
         ));
         let fork = row.fork.as_ref().map(|fork| forked(fork, row.depth));

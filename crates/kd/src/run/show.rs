@@ -9,9 +9,9 @@ use crate::render::wrap::{clip, wrap};
 use crate::render::{clean, markdown};
 use jiff::tz::TimeZone;
 use kd_app::marks::Promised;
+use kd_app::threads::{Thread, Whisper, whispers};
 use kd_core::last_round::RoundKind;
-use kd_core::{Address, Event, Message, SeatName, Status};
-use kd_store::Thread;
+use kd_core::{Address, Message, SeatName, Status};
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -113,45 +113,6 @@ fn promised(thread: &Thread, turns: &[&[Message]]) -> Vec<Promised> {
         return Vec::new();
     }
     kd_app::marks::promised(thread).unwrap_or_default()
-}
-
-/// A message between members, as logged.
-struct Whisper {
-    /// The number of the preceding message.
-    after: u32,
-    from: SeatName,
-    to: SeatName,
-    text: String,
-}
-
-/// Returns the messages between members in these turns, in order.
-fn whispers(thread: &Thread, turns: &[&[Message]]) -> Result<Vec<Whisper>, Error> {
-    let mut shown = turns.iter().flat_map(|turn| turn.iter()).map(|m| m.seq);
-    let first = shown.next().unwrap_or(u32::MAX);
-    let last = shown.next_back().unwrap_or(first);
-    let mut after = 0;
-    let mut found = Vec::new();
-    for record in kd_store::log::read(thread)?.records {
-        if let Event::MessageAdded { message, .. } = &record.event {
-            after = message.seq;
-        }
-        if let Event::CouncilSaid {
-            from,
-            to,
-            text: Some(text),
-            ..
-        } = record.event
-            && (first..=last).contains(&after)
-        {
-            found.push(Whisper {
-                after,
-                from,
-                to,
-                text,
-            });
-        }
-    }
-    Ok(found)
 }
 
 /// Formats messages for a page of some width.

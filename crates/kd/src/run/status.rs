@@ -5,11 +5,9 @@ use crate::args::council::Status;
 use crate::error::Error;
 use crate::face::json;
 use crate::render::clean;
-use kd_app::threads::State;
-use kd_backends::transport::process;
+use kd_app::threads::{State, Thread, asked_by};
 use kd_core::SeatName;
 use kd_core::last_round::RoundKind;
-use kd_store::{Lease, Thread};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::time::Duration;
@@ -27,10 +25,7 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
     let standing = kd_app::threads::standing(&open, turn)?;
     let states = &standing.states;
     // It is unknown whether this process asks it for the newest question or for another one.
-    let asking = |seat: &SeatName| -> Option<u32> {
-        let held = Lease::is_held(&open, seat.as_str()).unwrap_or(false);
-        held.then(|| Lease::holder(&open, seat.as_str()).unwrap_or(0))
-    };
+    let asking = |seat: &SeatName| asked_by(&open, seat);
     let error = |seat: &SeatName| {
         turn.iter()
             .rev()
@@ -100,6 +95,6 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
     }
     out.flush()?;
     // Agents found left over are gone before exit.
-    process::settle(LEFT_OVER);
+    kd_app::process::settle(LEFT_OVER);
     Ok(())
 }

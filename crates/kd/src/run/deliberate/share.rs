@@ -13,8 +13,8 @@ use kd_app::Kingdom;
 use kd_app::share::{
     Afforded, Consent, REPORT, Reserved, Shared, consent, is_news, keep_consent, may_share,
 };
+use kd_app::threads::{Layout, Thread, Watching};
 use kd_core::config::{Config, EvalConfig};
-use kd_store::{Layout, Thread, Watching};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
