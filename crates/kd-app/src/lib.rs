@@ -48,6 +48,7 @@ pub mod forget;
 pub mod forks;
 #[cfg(feature = "forum")]
 pub mod forum;
+pub mod fsck;
 pub mod host;
 pub mod infile;
 pub mod json;
@@ -55,6 +56,7 @@ mod kingdom;
 #[cfg(feature = "forum")]
 pub mod live;
 pub mod marks;
+pub mod memory;
 pub mod models;
 mod notice;
 pub mod outfile;
@@ -68,9 +70,10 @@ pub mod resume;
 pub mod review;
 mod runtime;
 pub mod scratch;
-mod seal;
+pub mod seal;
 pub mod seating;
 pub mod secrets;
+pub mod sessions;
 pub mod settings;
 pub mod setup;
 #[cfg(feature = "forum")]

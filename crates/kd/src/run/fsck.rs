@@ -6,74 +6,18 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
-use kd_store::fsck::{self, Finding, Report};
-use kd_store::stream::PATIENCE;
+use kd_app::fsck::{self, Checked, Finding, FsckRequest};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Duration;
-
-/// A folder and the problems found in it.
-struct Looked {
-    name: String,
-    branch: String,
-    folder: std::path::PathBuf,
-    report: Report,
-}
 
 pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
-    let layout = here.layout()?;
-    // Threads can be repaired even if the settings cannot be read.
-    let patience = here.settings(Some(&layout)).map_or(PATIENCE, |loaded| {
-        Duration::from_secs(loaded.config.council.timeout)
-    });
-    let mut looked = Vec::new();
-    if args.thread.is_none() {
-        let mut report = fsck::check_base(&layout)?;
-        if args.repair {
-            fsck::repair_base(&mut report)?;
-        }
-        looked.push(Looked {
-            name: ".kd".to_owned(),
-            branch: layout.branch().to_owned(),
-            folder: layout.kd(),
-            report,
-        });
-    }
-    let places = match (&args.thread, args.all) {
-        (Some(id), _) => Ok(vec![kd_app::threads::resolve(&layout, Some(id))?]),
-        (None, true) => layout.all_threads(true),
-        (None, false) => layout.threads(),
+    let request = FsckRequest {
+        thread: args.thread.as_deref(),
+        all: args.all,
+        repair: args.repair,
     };
-    let places = match places {
-        // Reported above: the folder of the threads is a link, or not a folder.
-        Err(error) if error.is_refused_file() => Vec::new(),
-        places => places?,
-    };
-    for place in places {
-        let mut report = fsck::check(&place, patience)?;
-        if args.repair {
-            fsck::repair(&place, &mut report)?;
-        }
-        looked.push(Looked {
-            name: place.id.0,
-            branch: place.branch,
-            folder: place.path,
-            report,
-        });
-    }
-    if args.thread.is_none() {
-        let mut report = fsck::check_branch(&layout)?;
-        if args.repair {
-            fsck::repair_branch(&layout, &mut report)?;
-        }
-        looked.push(Looked {
-            name: format!("branch {}", layout.branch()),
-            branch: layout.branch().to_owned(),
-            folder: layout.branch_folder(),
-            report,
-        });
-    }
+    let looked = fsck::check(request, here)?;
     let all = || looked.iter().flat_map(|l| &l.report.findings);
     let open = all().filter(|f| f.is_open()).count();
     let mended = all().filter(|f| matches!(f.mended, Some(Ok(_)))).count();
@@ -108,7 +52,7 @@ pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
     Ok(if open == 0 { Exit::Done } else { Exit::Error })
 }
 
-fn page(looked: &Looked, here: &Here, out: &mut impl Write) -> io::Result<()> {
+fn page(looked: &Checked, here: &Here, out: &mut impl Write) -> io::Result<()> {
     if looked.report.findings.is_empty() {
         return Ok(());
     }
@@ -134,7 +78,7 @@ fn page(looked: &Looked, here: &Here, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn object(looked: &Looked) -> Value {
+fn object(looked: &Checked) -> Value {
     let finding = |f: &Finding| {
         let (done, why) = match &f.mended {
             Some(Ok(done)) => (Some(done), None),

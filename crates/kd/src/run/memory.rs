@@ -6,18 +6,14 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
+use kd_app::memory;
 use kd_core::formats::REMEMBERED;
-use kd_core::memory::LongTerm;
-use kd_store::memory;
 use std::io::Write;
 
 pub(super) fn run(args: &Memory, here: &Here) -> Result<Exit, Error> {
     match args {
         Memory::Show(args) => {
-            let kept = match here.find_layout()? {
-                Some(layout) => memory::read(&layout)?,
-                None => LongTerm::default(),
-            };
+            let kept = memory::read(here)?;
             let mut out = crate::out::stdout().lock();
             if args.json {
                 let value = serde_json::json!({
@@ -49,31 +45,9 @@ pub(super) fn run(args: &Memory, here: &Here) -> Result<Exit, Error> {
                 )?;
             }
         }
-        Memory::Set(args) => {
-            let layout = here.make_layout()?.layout;
-            memory::update(&layout, |kept| match args.name.as_str() {
-                "domain" => kept.domain.clone_from(&args.value),
-                name => {
-                    kept.preferences.insert(name.to_owned(), args.value.clone());
-                }
-            })?;
-        }
+        Memory::Set(args) => memory::set(&args.name, &args.value, here)?,
         Memory::Forget(args) => {
-            let layout = here.layout()?;
-            let has_changed = memory::update(&layout, |kept| {
-                let before = kept.clone();
-                match args.name.as_deref() {
-                    None => *kept = LongTerm::default(),
-                    Some("domain") => kept.domain.clear(),
-                    Some(name) => {
-                        kept.preferences.remove(name);
-                        kept.sessions.retain(|s| {
-                            s.thread.0 != name && s.thread.0 != format!("council-{name}")
-                        });
-                    }
-                }
-                *kept != before
-            })?;
+            let has_changed = memory::forget(args.name.as_deref(), here)?;
             if !has_changed && args.name.is_some() {
                 return Err(Error::new(
                     "unknown",

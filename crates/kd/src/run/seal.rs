@@ -7,13 +7,12 @@ use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::{clip, wrap};
-use jiff::Timestamp;
 use kd_app::infile;
 use kd_app::outfile;
+use kd_app::seal;
+use kd_app::threads::{Origin, Thread};
 use kd_core::formats::{self, Newer};
 use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError, SecretKey, is_head};
-use kd_store::seal::Origin;
-use kd_store::{Thread, seal};
 use serde_json::{Value, json as object};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -45,9 +44,9 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
         sealed.erase();
     }
     if args.sign {
-        sealed.sign(&own_key(here)?).map_err(unsealable)?;
+        sealed.sign(&own_key(here)?).map_err(seal::unsealable)?;
     }
-    let bytes = sealed.to_bytes().map_err(unsealable)?;
+    let bytes = sealed.to_bytes().map_err(seal::unsealable)?;
     if bytes.len() as u64 > BYTES_MAX {
         return Err(Error::new(
             "too_large",
@@ -79,9 +78,8 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
 
 /// Returns the user's key. Names a new one: nothing else tells the user to keep a copy.
 fn own_key(here: &Here) -> Result<SecretKey, Error> {
-    let (key, new) = seal::key_or_new(&here.user_dirs())?;
-    if new {
-        let path = seal::key_file(&here.user_dirs())?;
+    let (key, made) = seal::own_key(here)?;
+    if let Some(path) = made {
         let made = format!("note: created {}; keep a copy of it", path.display());
         let _ = writeln!(crate::out::stderr(), "{}", clean::line(&made));
     }
@@ -96,15 +94,7 @@ fn of_thread(args: &Seal, here: &Here) -> Result<(Sealed, Vec<u32>), Error> {
         let note = "note: members are still answering; the seal has only the saved messages";
         let _ = writeln!(crate::out::stderr(), "{note}");
     }
-    let now = Timestamp::now().strftime(seal::SEALED_AT).to_string();
-    let sealed = Sealed::new(&open.id().0, &now, seal::pieces(&open)?).map_err(unsealable)?;
-    // A file that `kd verify` and `kd import` would refuse is not written.
-    let forgotten = seal::check(&sealed).map_err(|why| {
-        Error::new("seal", Exit::Error, "the thread could not be sealed")
-            .because(clean::line(&why.to_string()))
-            .next("`kd fsck` shows files that cannot be read")
-    })?;
-    Ok((sealed, forgotten))
+    Ok(seal::of_thread(&open)?)
 }
 
 /// Returns `THREAD.seal.json` in the working folder.
@@ -174,15 +164,7 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     let (sealed, _) = proved(&args.file, &args.known)?;
     // Created if missing, as for a question: the recipient of a file may never have asked here.
     let layout = kd_app::council::new_layout(&here.env(args.json))?;
-    let known = match args.again {
-        true => None,
-        false => seal::imported(&layout, &sealed)?,
-    };
-    let already = known.is_some();
-    let made = match known {
-        Some(known) => known,
-        None => seal::import(&layout, &sealed)?,
-    };
+    let (made, already) = seal::import(&layout, &sealed, args.again)?;
     let mut out = crate::out::stdout().lock();
     if args.json {
         let value = object!({
@@ -338,8 +320,4 @@ fn told(sealed: &Sealed, forgotten: &[u32]) -> Value {
         "sealed_at": sealed.header.sealed_at,
         "signed_by": sealed.signer().map(|key| key.to_string()),
     })
-}
-
-fn unsealable(error: SealError) -> Error {
-    Error::new("seal", Exit::Error, "the thread could not be sealed").because(error)
 }
