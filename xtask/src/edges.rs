@@ -10,20 +10,18 @@ const COMMON: &[&str] = &["kd-core", "kd-eval", "kd-reading", "kd-vote"];
 
 /// The allowed dependencies: (crate, crates it may depend on, besides the common ones).
 pub const ALLOWED: &[(&str, &[&str])] = &[
+    // Front ends: everything with effects comes to them through kd-app.
     (
         "kd",
         &[
             "kd-app",
             "kd-tui",
             "kd-server",
-            "kd-backends",
-            "kd-store",
             "kd-page",
             "kd-forum",
             "kd-records",
         ],
     ),
-    // Front ends: everything with effects comes to them through kd-app.
     ("kd-tui", &["kd-app", "kd-forum"]),
     ("kd-server", &["kd-app", "kd-page", "kd-forum"]),
     (

@@ -24,6 +24,20 @@ fn a_dependency_that_is_not_allowed_is_found() {
 }
 
 #[test]
+fn front_ends_use_neither_engine_nor_backends_nor_stores() {
+    let below = ["kd-engine", "kd-backends", "kd-local", "kd-store", "kd-sql"];
+    for face in ["kd", "kd-tui", "kd-server"] {
+        for needed in below {
+            let mut graph = Graph::default();
+            let needs = BTreeSet::from([needed.to_owned()]);
+            graph.edges.insert(face.into(), needs);
+            let faults = edges::faults(&graph);
+            assert_eq!(faults.len(), 1, "{face} may depend on {needed}");
+        }
+    }
+}
+
+#[test]
 fn the_picture_in_architecture_is_the_real_one() {
     let root = xtask::root();
     let text = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
