@@ -152,18 +152,30 @@ impl Index {
             .collect()
     }
 
-    /// Records one of our messages in an invalid index, so that it is recognized when the index is rebuilt. The caller
-    /// holds the lock.
-    pub(crate) fn note(&self, entry: &Entry) -> io::Result<()> {
-        let line = line(1, entry.seq, &entry.name, UNTRUE, true);
-        self.add(&line)
+    /// Records our messages in an invalid index, so that they are recognized when the index is rebuilt. The caller holds
+    /// the lock.
+    pub(crate) fn note(&self, entries: &[Entry]) -> io::Result<()> {
+        let lines = entries
+            .iter()
+            .map(|entry| line(1, entry.seq, &entry.name, UNTRUE, true));
+        self.add(&lines.collect::<String>())
     }
 
-    /// Adds a message that was just linked, and stamps the folder. The caller holds the lock and had a valid `tip`.
-    pub(crate) fn push(&self, tip: &Tip, entry: &Entry) -> io::Result<()> {
+    /// Adds messages that were just linked, in one write, and stamps the folder. The caller holds the lock and had a valid
+    /// `tip`.
+    pub(crate) fn push(&self, tip: &Tip, entries: &[Entry]) -> io::Result<()> {
         let at = stamp(&self.folder)?;
-        let line = line(tip.count + 1, entry.seq, &entry.name, &at, true);
-        self.add(&line)
+        let mut text = String::with_capacity(entries.len() * 80);
+        for (entry, n) in entries.iter().zip(1..) {
+            // Only the last line has the true stamp: if the write ends after another, the index is invalid.
+            let at = if n == entries.len() as u32 {
+                &at
+            } else {
+                UNTRUE
+            };
+            text += &line(tip.count + n, entry.seq, &entry.name, at, true);
+        }
+        self.add(&text)
     }
 
     /// Stamps the folder again after one of our changes that added no message. The caller holds the lock and had a

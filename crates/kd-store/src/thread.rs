@@ -381,16 +381,24 @@ impl Thread {
                 }
             }
         }
+        let senders: Vec<String> = drafts.iter().map(|d| name::sender(&d.from)).collect();
         let lock = self.lock()?;
+        let ready = spooled.iter().zip(&senders);
+        let ready: Vec<(&Spooled, &str)> = ready
+            .filter_map(|(one, sender)| Some((one.as_ref().ok()?, sender.as_str())))
+            .collect();
+        let mut numbers = self.link_all(&ready).into_iter();
         let mut written = Vec::with_capacity(drafts.len());
-        for ((draft, text), spooled) in drafts.iter().zip(&texts).zip(spooled) {
-            written.push(spooled.and_then(|spooled| {
-                let sender = name::sender(&draft.from);
-                let seq = self.link(&spooled, &sender)?;
+        for (((draft, text), sender), spooled) in
+            drafts.iter().zip(&texts).zip(&senders).zip(spooled)
+        {
+            written.push(spooled.and_then(|_| {
+                let gone = || Error::io("append to", self.path())(io::ErrorKind::Other.into());
+                let seq = numbers.next().ok_or_else(gone)??;
                 let (parsed, _) = frontmatter::parse(text.as_bytes());
                 // Formatted front matter always parses: its property test ensures this.
                 parsed
-                    .map(|parsed| parsed.into_message(seq, &sender, draft.at))
+                    .map(|parsed| parsed.into_message(seq, sender, draft.at))
                     .ok_or_else(|| {
                         Error::io("read back", self.path())(io::ErrorKind::InvalidData.into())
                     })
@@ -546,37 +554,74 @@ impl Thread {
         lock_folder(&self.folder)
     }
 
-    /// Gives a spooled text the next number. The caller holds the lock.
-    fn link(&self, spooled: &Spooled, sender: &str) -> Result<u32, Error> {
+    /// Gives spooled texts of these senders the next numbers, in order. Returns one result per text. The caller holds the
+    /// lock.
+    fn link_all(&self, texts: &[(&Spooled, &str)]) -> Vec<Result<u32, Error>> {
+        let mut linked = Vec::with_capacity(texts.len());
+        while linked.len() < texts.len() {
+            match self.link_some(&texts[linked.len()..]) {
+                Ok(numbers) => linked.extend(numbers.into_iter().map(Ok)),
+                Err(error) => linked.push(Err(error)),
+            }
+        }
+        linked
+    }
+
+    /// Gives the first texts the next numbers, as many as are free in a row, with one change of the index. Returns at
+    /// least one number; an error is about the first text. The caller holds the lock.
+    fn link_some(&self, texts: &[(&Spooled, &str)]) -> Result<Vec<u32>, Error> {
         let mut tip = self.index.tip();
         for _ in 0..TRIES_MAX {
             let last = match &tip {
                 Some(tip) => tip.seq,
                 None => self.rebuild()?,
             };
-            let seq = last.checked_add(1).ok_or_else(|| Error::NumbersExhausted {
+            let first = last.checked_add(1).ok_or_else(|| Error::NumbersExhausted {
                 path: self.path().to_path_buf(),
             })?;
-            let entry = Entry {
-                seq,
-                name: format!("{seq:04}-{sender}.md"),
-            };
             // The index is valid, or was just rebuilt, unless the folder cannot be stamped.
             let tip_now = tip.take().or_else(|| self.index.tip());
-            match spooled.publish(&self.folder, &entry.name) {
-                Ok(()) => {}
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(e) => return Err(Error::io("create", &self.path().join(&entry.name))(e)),
+            let mut entries = Vec::with_capacity(texts.len());
+            let mut failed = None;
+            for ((spooled, sender), seq) in texts.iter().zip(first..=u32::MAX) {
+                let name = format!("{seq:04}-{sender}.md");
+                match spooled.publish(&self.folder, &name) {
+                    Ok(()) => entries.push(Entry { seq, name }),
+                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => break,
+                    Err(e) => {
+                        failed = Some(Error::io("create", &self.path().join(&name))(e));
+                        break;
+                    }
+                }
+            }
+            if entries.is_empty() {
+                match failed {
+                    Some(error) => return Err(error),
+                    None => continue,
+                }
             }
             let _ = match &tip_now {
-                Some(tip) => self.index.push(tip, &entry),
-                None => self.index.note(&entry),
+                Some(tip) => self.index.push(tip, &entries),
+                None => self.index.note(&entries),
             };
-            if !self.is_taken(seq, sender, tip_now.as_ref())? {
-                self.senders().insert(sender.to_owned());
-                return Ok(seq);
+            let taken = self.taken(&entries, tip_now.as_ref());
+            let free = entries.partition_point(|e| taken.is_none_or(|taken| e.seq < taken));
+            // Those after it would be out of order.
+            let dropped = entries.split_off(free);
+            let removed = dropped
+                .iter()
+                .try_for_each(|e| self.folder.remove(&e.name).map(drop));
+            if entries.is_empty() {
+                removed?;
+                continue;
             }
-            self.folder.remove(&entry.name)?;
+            let mut senders = self.senders();
+            for entry in &entries {
+                if !senders.contains(entry.sender()) {
+                    senders.insert(entry.sender().to_owned());
+                }
+            }
+            return Ok(entries.into_iter().map(|e| e.seq).collect());
         }
         Err(Error::Crowded {
             path: self.path().to_path_buf(),
@@ -584,16 +629,23 @@ impl Thread {
         })
     }
 
-    /// Returns whether another sender has a message with this number, written without our lock.
-    fn is_taken(&self, seq: u32, sender: &str, tip: Option<&Tip>) -> Result<bool, Error> {
-        if tip.is_none() {
-            // Without an index to detect other programs, check all names.
-            let entries = index::list(&self.folder)?;
-            return Ok(entries.iter().filter(|e| e.seq == seq).count() > 1);
-        }
+    /// Returns the lowest number of these new messages that another sender has too, written without our lock.
+    fn taken(&self, entries: &[Entry], tip: Option<&Tip>) -> Option<u32> {
         let senders = self.senders();
-        let mut others = senders.iter().filter(|s| *s != sender);
-        Ok(others.any(|s| self.folder.has(format!("{seq:04}-{s}.md"))))
+        // A short thread is listed with fewer calls than its senders are looked up. Without an index to detect other
+        // programs, all names count.
+        let lookups = entries.len() * senders.len();
+        if tip.is_none_or(|tip| tip.count as usize <= lookups)
+            && let Ok(names) = index::list(&self.folder)
+        {
+            let is_taken = |e: &&Entry| names.iter().filter(|n| n.seq == e.seq).count() > 1;
+            return entries.iter().find(is_taken).map(|e| e.seq);
+        }
+        let is_taken = |e: &&Entry| {
+            let mut others = senders.iter().filter(|s| *s != e.sender());
+            others.any(|s| self.folder.has(format!("{:04}-{s}.md", e.seq)))
+        };
+        entries.iter().find(is_taken).map(|e| e.seq)
     }
 
     /// Rebuilds the index and returns the highest number. The caller holds the lock.

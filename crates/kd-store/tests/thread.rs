@@ -178,6 +178,56 @@ fn the_same_name_at_the_same_moment_raises_the_number() {
     assert_eq!(thread.message(2).unwrap().body, "theirs");
 }
 
+/// In a short thread, whose names are listed, and in a long one, whose known senders are looked up.
+#[test]
+fn a_number_taken_in_the_middle_of_several_messages_keeps_their_order() {
+    for long in [0, 60] {
+        let dir = tempfile::tempdir().unwrap();
+        let thread = thread(dir.path(), &["a", "b", "c"]);
+        for _ in 0..long {
+            thread.append(&draft(KING, "before")).unwrap();
+        }
+        let stamp = fs::metadata(thread.path()).unwrap().modified().unwrap();
+        let theirs = format!("{:04}-cursor.md", long + 2);
+        fs::write(
+            thread.path().join(&theirs),
+            "---\nfrom: cursor\n---\n\ntheirs\n",
+        )
+        .unwrap();
+        File::open(thread.path())
+            .unwrap()
+            .set_modified(stamp)
+            .unwrap();
+
+        let drafts = [draft("a", "one"), draft("b", "two"), draft("c", "three")];
+        let written = thread.append_all(&drafts.each_ref()).unwrap();
+        let seqs: Vec<u32> = written.into_iter().map(|one| one.unwrap().seq).collect();
+        assert_eq!(seqs, [long + 1, long + 3, long + 4]);
+        let senders: Vec<_> = thread.tail(4).unwrap().messages;
+        let senders: Vec<_> = senders.iter().map(|m| m.from.as_str()).collect();
+        assert_eq!(senders, ["a", "cursor", "b", "c"]);
+        assert_eq!(thread.messages().unwrap().messages.len(), long as usize + 4);
+    }
+}
+
+/// A full disk, or a kill, can end the write of several lines after any of them.
+#[test]
+fn an_index_that_lacks_the_last_lines_of_several_messages_is_not_believed() {
+    for missing in 1..=2 {
+        let dir = tempfile::tempdir().unwrap();
+        let thread = thread(dir.path(), &["a", "b", "c"]);
+        let drafts = [draft("a", "one"), draft("b", "two"), draft("c", "three")];
+        thread.append_all(&drafts.each_ref()).unwrap();
+        let index = thread.path().join(".kd-index.jsonl");
+        let whole = fs::read(&index).unwrap();
+        let lines: Vec<&[u8]> = whole.split_inclusive(|b| *b == b'\n').collect();
+        // In place: the folder's time stays.
+        fs::write(&index, lines[..lines.len() - missing].concat()).unwrap();
+        assert_eq!(thread.count().unwrap(), 3, "{missing} lines are missing");
+        assert_eq!(thread.append(&draft("a", "more")).unwrap().seq, 4);
+    }
+}
+
 #[test]
 fn two_files_of_one_number_are_both_read_in_the_order_of_their_names() {
     let dir = tempfile::tempdir().unwrap();
