@@ -1,6 +1,6 @@
 //! The event loop: the only place where a machine meets the outside world. It receives ops from front ends, deltas from
-//! turns, results from the writer thread, and timers. It publishes records to the bus and the log, and gives work to
-//! turns and the writer thread. It makes no decisions.
+//! turns, results from the writer, and timers. It publishes records to the bus and the log, and gives work to
+//! turns and the writer. It makes no decisions.
 
 use crate::ask;
 use crate::bus::Bus;
@@ -121,7 +121,7 @@ pub(crate) struct Start {
     pub(crate) continues: bool,
 }
 
-/// Creates the inbox of a loop, before the loop itself so that the writer thread can send to it.
+/// Creates the inbox of a loop, before the loop itself so that the writer can send to it.
 pub(crate) fn inbox() -> (mpsc::Sender<Input>, mpsc::Receiver<Input>) {
     mpsc::channel(INBOX)
 }
@@ -161,7 +161,7 @@ pub(crate) struct Actor {
     freed: mpsc::UnboundedReceiver<Freed>,
     /// Turns waiting until another process has asked their member.
     waiting: BTreeMap<TurnId, Waiting>,
-    /// Drafts sent to the writer thread and not yet confirmed.
+    /// Drafts ordered and not yet confirmed.
     saving: usize,
     /// Reports of the watch that arrived during a save. Some may be messages of this process, which the machine must
     /// first see as saved.
@@ -238,6 +238,8 @@ impl Actor {
     /// Runs until the session is closed and the last turn has ended and is on disk.
     pub(crate) async fn run(mut self) {
         let (mut open, mut closing) = (true, false);
+        // What opening the machine ordered.
+        self.scribe.hand_over();
         while !closing || !self.turns.is_empty() || !self.waiting.is_empty() || self.saving > 0 {
             let alarm = self.timers.peek().map(|Reverse((at, _))| *at);
             let alarm_in = alarm.map_or(Duration::MAX, |at| self.clock.until(at));
@@ -304,11 +306,12 @@ impl Actor {
                     self.flush();
                 }
             }
+            self.scribe.hand_over();
         }
         self.scribe.finish().await;
     }
 
-    /// Handles an input from a turn, the watch or the writer thread.
+    /// Handles an input from a turn, the watch or the writer.
     fn hear(&mut self, input: Input) {
         match &input {
             // Ignore late input of a cancelled turn.
@@ -582,6 +585,8 @@ impl Actor {
             let concludes = matches!(&event, Event::Deliberated { fact } if matches!(**fact, Fact::Concluded(_)));
             self.publish_one(now, event);
             if concludes {
+                // What is said so far need not wait for the conclusion.
+                self.scribe.hand_over();
                 for event in self.concluded() {
                     self.publish_one(now, event);
                 }
@@ -643,7 +648,7 @@ impl Actor {
         self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
     }
 
-    /// Sends the turns and pieces of this frame to the writer thread.
+    /// Sends the turns and pieces of this frame to the writer.
     fn flush(&mut self) {
         self.flush_at = None;
         for (turn, seat, patience) in self.began.drain(..) {

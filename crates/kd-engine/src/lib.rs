@@ -15,6 +15,7 @@ mod lease;
 mod members;
 mod scribe;
 pub mod watch;
+mod writers;
 
 pub use actor::{Answers, Concluded};
 pub use bus::{Subscription, Update};
@@ -250,12 +251,12 @@ impl Engine {
     ///
     /// # Errors
     /// If the thread is private and a member does not run on this machine ([`Error::Private`]), `thread.json` cannot be
-    /// written, or the writer thread cannot be started.
+    /// written, or no writer thread can be started.
     pub fn open(&self, thread: Thread, open: OpenCouncil) -> Result<Session, Error> {
         self.begin(thread, Ready::council(open), None, None)
     }
 
-    /// Like [`Engine::open`], and calls `then` on the writer thread once the first message is on disk, for work that
+    /// Like [`Engine::open`], and calls `then` on a writer thread once the first message is on disk, for work that
     /// nothing waits for.
     ///
     /// # Errors

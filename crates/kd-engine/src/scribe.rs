@@ -1,15 +1,14 @@
-//! Writes everything to disk, on a separate thread so that a slow disk never blocks the event loop. Takes orders in
-//! sequence; for each draft, reports the message as written or why writing failed.
+//! Writes everything of a session to disk, on the writer threads ([`crate::writers`]) so that a slow disk never blocks the
+//! event loop. Takes orders in sequence; for each draft, reports the message as written or why writing failed.
 
 use crate::agents::AgentRegistry;
 use crate::watch::Own;
+use crate::writers::{Desk, Work};
 use kd_backends::transport::process;
 use kd_core::{Delivery, Delta, Draft, Event, Input, Message, Record, SeatName, TurnId};
 use kd_store::{EventLog, Queue, StreamWriter, Thread};
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{mpsc as inbox, oneshot};
 
@@ -38,7 +37,7 @@ pub(crate) enum Order {
     Finish(oneshot::Sender<()>),
 }
 
-/// The data that a session gives to its writer thread.
+/// The data that a session gives to its writer.
 pub(crate) struct WriterConfig {
     pub(crate) thread: Arc<Thread>,
     /// The queue that stores messages until they are answered, or the reason why it cannot; `None` if a queue was not
@@ -54,82 +53,117 @@ pub(crate) struct WriterConfig {
 /// See [`WriterConfig::then`].
 pub(crate) type Then = Box<dyn FnOnce() + Send>;
 
-/// The loop's handle to the writer thread. Its queue needs no limit: the loop has at most one message and one batch of
-/// lines in progress per open turn, and the number of turns is limited.
+/// The loop's handle to its writer. Its queue needs no limit: the loop has at most one message and one batch of lines in
+/// progress per open turn, and the number of turns is limited.
 pub(crate) struct Scribe {
-    orders: Arc<Sender<Order>>,
+    desk: Arc<Desk<Writer>>,
+    /// Orders that are not given to the writer yet.
+    orders: Vec<Order>,
 }
 
+/// The writers of all sessions, which are told when agent programs start or end.
+static WRITERS: Mutex<Vec<Weak<Desk<Writer>>>> = Mutex::new(Vec::new());
+
 impl Scribe {
-    /// Starts the writer thread.
+    /// Starts a writer.
     pub(crate) fn start(config: WriterConfig) -> std::io::Result<Self> {
-        let (orders, work) = mpsc::channel();
-        let orders = Arc::new(orders);
-        let listener = Arc::downgrade(&orders);
-        process::on_change(move || {
-            listener
-                .upgrade()
-                .is_some_and(|orders| orders.send(Order::Agents).is_ok())
-        });
-        let writer = Writer {
+        let desk = Desk::open(Writer {
             registry: AgentRegistry::new(&config.thread),
             config,
-            log: OnceCell::new(),
+            log: None,
             asked: false,
             settled: false,
             streams: BTreeMap::new(),
+            starting: Vec::new(),
             drafts: Vec::new(),
             facts: Vec::new(),
-        };
-        std::thread::Builder::new()
-            .name("kd-scribe".into())
-            .spawn(move || writer.work(&work))?;
-        Ok(Self { orders })
+        })?;
+        let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
+        writers.retain(|desk| desk.strong_count() > 0);
+        writers.push(Arc::downgrade(&desk));
+        drop(writers);
+        static LISTENING: Once = Once::new();
+        LISTENING.call_once(|| process::on_change(agents_changed));
+        Ok(Self {
+            desk,
+            orders: Vec::new(),
+        })
     }
 
-    /// Sends an order. If the writer thread is gone, it has reported on every draft it received.
-    pub(crate) fn order(&self, order: Order) {
-        let _ = self.orders.send(order);
+    /// Adds an order, which the writer gets with the next [`Scribe::hand_over`].
+    pub(crate) fn order(&mut self, order: Order) {
+        self.orders.push(order);
+    }
+
+    /// Gives the writer the orders since the last call, to carry out together. If the writer is gone, it has reported on
+    /// every draft it received.
+    pub(crate) fn hand_over(&mut self) {
+        if !self.orders.is_empty() {
+            self.desk.put(self.orders.drain(..));
+        }
     }
 
     /// Waits until everything ordered so far is on disk.
-    pub(crate) async fn finish(&self) {
+    pub(crate) async fn finish(&mut self) {
         let (done, waiting) = oneshot::channel();
         self.order(Order::Finish(done));
+        self.hand_over();
         let _ = waiting.await;
     }
 }
 
-/// The state of the writer thread.
+impl Drop for Scribe {
+    fn drop(&mut self) {
+        self.hand_over();
+        self.desk.close();
+    }
+}
+
+/// Tells the writers of all sessions. Always returns true: it is told of every change.
+fn agents_changed() -> bool {
+    let writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
+    for desk in writers.iter().filter_map(Weak::upgrade) {
+        desk.put([Order::Agents]);
+    }
+    true
+}
+
+/// The state of a writer.
 struct Writer {
     config: WriterConfig,
     streams: BTreeMap<TurnId, StreamWriter>,
     registry: AgentRegistry,
-    /// `None` inside after the log could not be written: messages matter more than their log, and a full disk shows at
-    /// the next message.
-    log: OnceCell<Option<EventLog>>,
+    /// The log, once opened. `None` inside after it could not be written: messages matter more than their log, and a full
+    /// disk shows at the next message.
+    log: Option<Option<EventLog>>,
     /// Whether a message or a stream was ordered, not only log records.
     asked: bool,
     /// Whether the work postponed until the first message is done.
     settled: bool,
+    /// Stream files to start under one lock.
+    starting: Vec<(TurnId, SeatName, Duration)>,
     /// Messages to write with one sync.
     drafts: Vec<Draft>,
     /// Log records to append in one write.
     facts: Vec<Arc<Record>>,
 }
 
-impl Writer {
-    fn work(mut self, queue: &Receiver<Order>) {
-        while let Ok(order) = queue.recv() {
+impl Work for Writer {
+    type Order = Order;
+
+    /// Writes the messages of all these orders with one sync and their log records with one write.
+    fn carry_out_all(&mut self, orders: Vec<Order>) {
+        for order in orders {
             self.carry_out(order);
-            // Take everything already queued, then write its messages with one sync and its log records with one write.
-            while let Ok(order) = queue.try_recv() {
-                self.carry_out(order);
-            }
-            self.write();
         }
     }
 
+    fn end_of_orders(&mut self) {
+        self.write();
+    }
+}
+
+impl Writer {
     fn carry_out(&mut self, order: Order) {
         self.asked |= !matches!(order, Order::Log(_));
         match order {
@@ -137,19 +171,7 @@ impl Writer {
                 turn,
                 seat,
                 patience,
-            } => {
-                // Live text for other processes is optional: the turn continues without it.
-                let first = Delta::Started {
-                    model: None,
-                    version: None,
-                    session: None,
-                };
-                let create =
-                    || StreamWriter::begin(&self.config.thread, seat.as_str(), &first, patience);
-                if let Ok(writer) = self.config.own.begin(create) {
-                    self.streams.insert(turn, writer);
-                }
-            }
+            } => self.starting.push((turn, seat, patience)),
             Order::Stream(frame) => self.stream(&frame),
             Order::Save(draft) => self.drafts.push(*draft),
             Order::Keep(delivery) => {
@@ -184,7 +206,34 @@ impl Writer {
         }
     }
 
+    /// Starts the stream files ordered so far. Live text for other processes is optional: a turn continues without it.
+    fn start_streams(&mut self) {
+        let mut starting = std::mem::take(&mut self.starting);
+        // The message says more than its stream would.
+        starting.retain(|(turn, ..)| self.drafts.iter().all(|draft| draft.turn != Some(*turn)));
+        if starting.is_empty() {
+            return;
+        }
+        let members: Vec<(&str, Duration)> = starting
+            .iter()
+            .map(|(_, seat, patience)| (seat.as_str(), *patience))
+            .collect();
+        let first = Delta::Started {
+            model: None,
+            version: None,
+            session: None,
+        };
+        let create = || StreamWriter::begin_all(&self.config.thread, &first, &members);
+        let started = self.config.own.begin(create).unwrap_or_default();
+        for ((turn, ..), writer) in starting.into_iter().zip(started) {
+            if let Ok(writer) = writer {
+                self.streams.insert(turn, writer);
+            }
+        }
+    }
+
     fn stream(&mut self, frame: &[Arc<Record>]) {
+        self.start_streams();
         for record in frame {
             if let Event::TurnDelta { turn, delta } = &record.event
                 && let Some(writer) = self.streams.get_mut(turn)
@@ -198,6 +247,7 @@ impl Writer {
 
     /// Writes the collected messages and log records.
     fn write(&mut self) {
+        self.start_streams();
         let saved = self.save();
         self.write_facts();
         if saved && !std::mem::replace(&mut self.settled, true) {
@@ -251,12 +301,12 @@ impl Writer {
         if !self.asked {
             return;
         }
-        self.log
-            .get_or_init(|| EventLog::open(&self.config.thread).ok());
-        if let Some(Some(log)) = self.log.get_mut()
-            && log.append(self.facts.iter().map(Arc::as_ref)).is_err()
+        let open = || EventLog::open(&self.config.thread).ok();
+        let log = self.log.get_or_insert_with(open);
+        if let Some(file) = log
+            && file.append(self.facts.iter().map(Arc::as_ref)).is_err()
         {
-            self.log = OnceCell::from(None);
+            *log = None;
         }
         self.facts.clear();
     }

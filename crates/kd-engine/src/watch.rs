@@ -38,15 +38,16 @@ const POLL: Duration = Duration::from_millis(300);
 pub(crate) struct Own(Arc<Mutex<BTreeSet<(u64, u64)>>>);
 
 impl Own {
-    /// Starts a stream of this process. The lock keeps the watch from looking at the file before it is registered.
+    /// Starts streams of this process. The lock keeps the watch from looking at a file before it is registered.
     pub(crate) fn begin(
         &self,
-        create: impl FnOnce() -> Result<StreamWriter, Error>,
-    ) -> Result<StreamWriter, Error> {
+        create: impl FnOnce() -> Result<Vec<Result<StreamWriter, Error>>, Error>,
+    ) -> Result<Vec<Result<StreamWriter, Error>>, Error> {
         let mut files = self.lock();
-        let writer = create()?;
-        files.extend(identity(writer.path()));
-        Ok(writer)
+        let writers = create()?;
+        let started = writers.iter().flatten();
+        files.extend(started.filter_map(|writer| identity(writer.path())));
+        Ok(writers)
     }
 
     /// Ends streams of this process.

@@ -6,6 +6,7 @@
 use crate::beneath::{Folder, Kind, Look};
 use crate::error::Error;
 use crate::layout;
+use crate::spool::Spooled;
 use crate::thread::{Thread, beside};
 use serde::Serialize;
 use std::ffi::OsStr;
@@ -62,13 +63,26 @@ impl StreamWriter {
         first: &impl Serialize,
         patience: Duration,
     ) -> Result<StreamWriter, Error> {
-        let path = || layout::stream_file(thread.path(), member);
-        let mut line = serde_json::to_vec(first).map_err(|source| Error::Json {
-            path: path(),
-            source,
-        })?;
-        line.push(b'\n');
-        StreamWriter::place(thread, member, &line, patience)
+        let text = first_line(thread, member, first)?;
+        StreamWriter::place(thread, member, &text, patience)
+    }
+
+    /// Starts the streams of several members like [`StreamWriter::begin`], under one lock: each with its patience. Returns
+    /// one result per member.
+    ///
+    /// # Errors
+    /// If the thread is locked for too long, or the first line cannot be written as JSON. Each inner error is about one
+    /// stream, which was not started.
+    pub fn begin_all(
+        thread: &Thread,
+        first: &impl Serialize,
+        members: &[(&str, Duration)],
+    ) -> Result<Vec<Result<StreamWriter, Error>>, Error> {
+        let Some((member, _)) = members.first() else {
+            return Ok(Vec::new());
+        };
+        let text = first_line(thread, member, first)?;
+        StreamWriter::place_all(thread, &text, members)
     }
 
     fn place(
@@ -77,24 +91,51 @@ impl StreamWriter {
         text: &[u8],
         patience: Duration,
     ) -> Result<StreamWriter, Error> {
+        let mut placed = StreamWriter::place_all(thread, text, &[(member, patience)])?;
+        // One member gives one result.
+        placed.pop().unwrap_or_else(|| {
+            let path = layout::stream_file(thread.path(), member);
+            Err(Error::io("create", &path)(io::ErrorKind::Other.into()))
+        })
+    }
+
+    fn place_all(
+        thread: &Thread,
+        text: &[u8],
+        members: &[(&str, Duration)],
+    ) -> Result<Vec<Result<StreamWriter, Error>>, Error> {
+        let folder = thread.folder();
+        let put = |_: &(&str, Duration)| thread.spool().put(text);
+        let spooled: Vec<Result<Spooled, Error>> = members.iter().map(put).collect();
+        beside(folder, || {
+            let each = members.iter().zip(spooled);
+            Ok(each
+                .map(|((member, patience), one)| Self::link(folder, member, *patience, &one?))
+                .collect())
+        })
+    }
+
+    /// Gives a spooled text the name of a member's stream. The caller holds the thread's lock.
+    fn link(
+        folder: &Folder,
+        member: &str,
+        patience: Duration,
+        spooled: &Spooled,
+    ) -> Result<StreamWriter, Error> {
         let name = layout::stream_name(member);
-        let folder = thread.folder().clone();
         let path = folder.path().join(&name);
-        let spooled = thread.spool().put(text)?;
-        let (alive, file) = beside(&folder, || {
-            if sign(&folder, member)?.is_some_and(|sign| sign.is_live(patience)) {
-                return Err(Error::StreamBusy { path: path.clone() });
-            }
-            // A new file instead of a truncated one, so that a reader of the old file notices.
-            folder.remove(&name)?;
-            let alive = spooled.link(&folder, &name)?;
-            // Written under its new name: watchers of the folder see no writes under another one.
-            let file = folder.append_linked(&name)?;
-            let gone = || Error::io("open", &path)(io::ErrorKind::NotFound.into());
-            Ok((alive, file.ok_or_else(gone)?))
-        })?;
+        if sign(folder, member)?.is_some_and(|sign| sign.is_live(patience)) {
+            return Err(Error::StreamBusy { path });
+        }
+        // A new file instead of a truncated one, so that a reader of the old file notices.
+        folder.remove(&name)?;
+        let alive = spooled.link(folder, &name)?;
+        // Written under its new name: watchers of the folder see no writes under another one.
+        let file = folder.append_linked(&name)?;
+        let gone = || Error::io("open", &path)(io::ErrorKind::NotFound.into());
+        let file = file.ok_or_else(gone)?;
         Ok(StreamWriter {
-            folder,
+            folder: folder.clone(),
             name,
             path,
             file,
@@ -338,6 +379,16 @@ impl StreamSign {
     pub fn is_live(&self, patience: Duration) -> bool {
         self.held || (!self.ours && self.quiet < patience)
     }
+}
+
+/// Returns the first line of a stream, so that a stream found after a kill shows its owner.
+fn first_line(thread: &Thread, member: &str, first: &impl Serialize) -> Result<Vec<u8>, Error> {
+    let mut line = serde_json::to_vec(first).map_err(|source| Error::Json {
+        path: layout::stream_file(thread.path(), member),
+        source,
+    })?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// Lists all stream files of a thread, by member.
