@@ -2,6 +2,7 @@
 //!
 //! Input: a root and a branch, which `find.rs` finds. Output: the path of everything that is stored.
 
+mod current;
 mod names;
 
 pub use names::is_ours;
@@ -431,12 +432,26 @@ impl Layout {
     /// Sets the branch's current thread. Other keys of the state are kept; a malformed file is kept as `state.torn.json`. A
     /// batch has none: its questions are asked side by side.
     ///
+    /// While another thread of this process does the same, it returns at once, and that thread writes the newest ID: a
+    /// server that begins hundreds of threads at the same time writes a few of them.
+    ///
     /// # Errors
     /// If the state file is locked for too long, or cannot be read or written.
     pub fn set_current_thread(&self, id: &ThreadId) -> Result<(), Error> {
         if self.batch.is_some() {
             return Ok(());
         }
+        let Some(turn) = current::Turn::take(self.state_file(), id) else {
+            return Ok(());
+        };
+        let mut written = self.write_current_thread(id);
+        while let Some(newer) = turn.newer() {
+            written = self.write_current_thread(&newer);
+        }
+        written
+    }
+
+    fn write_current_thread(&self, id: &ThreadId) -> Result<(), Error> {
         self.protect();
         let folder = Folder::make(&self.branch_folder())?;
         let _lock = Lock::take_beside(&folder, STATE_FILE, lock::WAIT)?;
