@@ -316,7 +316,7 @@ impl Decoder for Reading {
 
 #[derive(Deserialize)]
 struct Said<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(borrow, default, deserialize_with = "parts::text", rename = "type")]
     kind: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     message: Option<Opening<'a>>,
@@ -333,9 +333,9 @@ struct Said<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Opening<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "parts::text")]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "parts::text")]
     model: Option<Cow<'a, str>>,
     usage: WireUsage,
 }
@@ -343,19 +343,19 @@ struct Opening<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Piece<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(borrow, deserialize_with = "parts::text", rename = "type")]
     kind: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "parts::text")]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "parts::text")]
     name: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "parts::text")]
     partial_json: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "parts::text")]
     text: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "parts::text")]
     thinking: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "parts::text")]
     stop_reason: Option<Cow<'a, str>>,
 }
 

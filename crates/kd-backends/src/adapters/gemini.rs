@@ -270,9 +270,19 @@ impl Decoder for Reading {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Chunk<'a> {
-    #[serde(borrow, default, rename = "responseId")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "parts::text",
+        rename = "responseId"
+    )]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, rename = "modelVersion")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "parts::text",
+        rename = "modelVersion"
+    )]
     model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     candidates: Option<Vec<Candidate<'a>>>,
@@ -289,7 +299,7 @@ struct Chunk<'a> {
 struct Candidate<'a> {
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "parts::text")]
     finish_reason: Option<Cow<'a, str>>,
 }
 
@@ -301,7 +311,7 @@ struct Content<'a> {
 
 #[derive(Deserialize)]
 struct Part<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "parts::text")]
     text: Option<Cow<'a, str>>,
     #[serde(default)]
     thought: bool,
@@ -321,7 +331,7 @@ struct FunctionCall {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Feedback<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "parts::text")]
     block_reason: Option<Cow<'a, str>>,
 }
 

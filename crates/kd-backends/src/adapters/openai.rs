@@ -232,9 +232,9 @@ impl Decoder for Reading {
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "parts::text")]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "parts::text")]
     model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
@@ -248,7 +248,7 @@ struct Chunk<'a> {
 struct Choice<'a> {
     #[serde(borrow, default)]
     delta: Option<Piece<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "parts::text")]
     finish_reason: Option<Cow<'a, str>>,
 }
 
@@ -256,11 +256,11 @@ struct Choice<'a> {
 struct Piece<'a> {
     #[serde(borrow, default)]
     content: Content<'a>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "parts::text")]
     reasoning_content: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "parts::text")]
     reasoning: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "parts::text")]
     refusal: Option<Cow<'a, str>>,
     #[serde(default)]
     tool_calls: Option<Vec<CallPiece>>,
