@@ -8,11 +8,13 @@ use crate::places::Taken;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
-use hyper::body::{Frame, SizeHint};
+use axum::routing::future::RouteFuture;
+use hyper::Request;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -101,14 +103,14 @@ async fn connection(
     stop: CancellationToken,
 ) {
     let closed = place.closed.clone();
-    let service = router.layer(axum::Extension(place.mark.clone()));
+    let mark = place.mark.clone();
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_header_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        .serve_connection(TokioIo::new(stream), Marked { router, mark });
     tokio::pin!(serving);
     tokio::select! {
         _ = serving.as_mut() => return,
@@ -116,6 +118,25 @@ async fn connection(
         () = stop.cancelled() => serving.as_mut().graceful_shutdown(),
     }
     let _ = serving.await;
+}
+
+/// Passes the requests of one connection on, each with the mark of the connection. A layer of the router would copy all
+/// its routes for each connection.
+struct Marked {
+    router: Router,
+    mark: Mark,
+}
+
+impl hyper::service::Service<Request<Incoming>> for Marked {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = RouteFuture<Infallible>;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.mark.clone());
+        // A router is always ready.
+        tower_service::Service::call(&mut self.router.clone(), request)
+    }
 }
 
 fn is_clients_fault(e: &io::Error) -> bool {
