@@ -52,6 +52,9 @@ const MODEL_BYTES_MAX: usize = 2048;
 /// Maximum silence of a stream: clients and proxies close silent ones.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
+/// Bytes of events from which on they are written, even if more are ready.
+const TOGETHER_BYTES: usize = 16 << 10;
+
 /// What the name of each model begins with.
 const PREFIX: &str = "kd/";
 
@@ -388,7 +391,8 @@ impl Streamed {
         (StatusCode::OK, headers, body).into_response()
     }
 
-    /// Returns the next events; `None` after the last.
+    /// Returns the next events, with those that are ready too: each result is written to the client on its own. `None`
+    /// after the last.
     async fn next(&mut self) -> Option<String> {
         if self.over {
             return None;
@@ -396,21 +400,36 @@ impl Streamed {
         let told = tokio::time::timeout(SIGN_OF_LIFE, self.running.told.recv()).await;
         Some(match told {
             Err(_) => self.wire.quiet(&self.call),
-            Ok(Some(Told::Void)) => {
-                self.void |= !self.sent.is_empty();
-                self.wire.quiet(&self.call)
+            Ok(Some(told)) => {
+                let mut events = self.events(told);
+                while events.len() < TOGETHER_BYTES
+                    && let Ok(more) = self.running.told.try_recv()
+                {
+                    events += &self.events(more);
+                }
+                events
             }
-            Ok(Some(Told::Text(_))) if self.void => self.wire.quiet(&self.call),
-            Ok(Some(Told::Text(text))) => {
-                self.sent.push_str(&text);
-                self.wire.text(&self.call, &text)
-            }
-            Ok(Some(Told::Line(line))) => self.wire.thought(&self.call, &format!("{line}\n")),
             Ok(None) => {
                 self.over = true;
                 self.last().await
             }
         })
+    }
+
+    /// Returns the events of a piece of progress.
+    fn events(&mut self, told: Told) -> String {
+        match told {
+            Told::Void => {
+                self.void |= !self.sent.is_empty();
+                self.wire.quiet(&self.call)
+            }
+            Told::Text(_) if self.void => self.wire.quiet(&self.call),
+            Told::Text(text) => {
+                self.sent.push_str(&text);
+                self.wire.text(&self.call, &text)
+            }
+            Told::Line(line) => self.wire.thought(&self.call, &format!("{line}\n")),
+        }
     }
 
     /// Returns what remains to be sent at the end.
