@@ -83,7 +83,7 @@ pub use counted::amount;
 pub use language::Language;
 pub use options::Options;
 
-pub use prose::without_thoughts;
+pub use prose::{THINKING_TAGS, without_thoughts};
 
 use json::{Form, Found};
 use prose::Said;

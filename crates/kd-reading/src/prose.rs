@@ -17,7 +17,7 @@ pub use super::plain::{bare, is_about_confidence, plain_latex};
 
 pub(super) use super::plain::sentences;
 
-pub use super::thoughts::without_thoughts;
+pub use super::thoughts::{THINKING_TAGS, without_thoughts};
 
 /// The result of reading prose.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,15 +23,14 @@ pub(super) fn without_fenced_words(text: &str) -> String {
     }
 }
 
+/// The names of the tags into which models write their thinking. Text between them is shown to nobody.
+pub const THINKING_TAGS: [&str; 5] = ["think", "thinking", "thought", "reasoning", "scratchpad"];
+
 /// Removes thoughts: text in thinking tags, or before a closing tag without an opening one.
 pub fn without_thoughts(text: &str) -> String {
-    const TAGS: &[(&str, &str)] = &[
-        ("<think>", "</think>"),
-        ("<thinking>", "</thinking>"),
-        ("<thought>", "</thought>"),
-        ("<reasoning>", "</reasoning>"),
+    // Text between these is no answer, but may be meant for the user.
+    const FURTHER: &[(&str, &str)] = &[
         ("<reflection>", "</reflection>"),
-        ("<scratchpad>", "</scratchpad>"),
         ("<analysis>", "</analysis>"),
         ("[THINK]", "[/THINK]"),
         ("◁think▷", "◁/think▷"),
@@ -39,7 +38,9 @@ pub fn without_thoughts(text: &str) -> String {
         ("<seed:think>", "</seed:think>"),
     ];
     let mut text = without_fenced_words(text);
-    for (open, close) in TAGS {
+    let thinking = THINKING_TAGS.map(|name| (format!("<{name}>"), format!("</{name}>")));
+    let thinking = thinking.iter().map(|(open, close)| (&**open, &**close));
+    for (open, close) in thinking.chain(FURTHER.iter().copied()) {
         for _ in 0..THOUGHTS_MAX {
             let Some(end) = text.find(close) else { break };
             let start = text.get(..end).and_then(|t| t.find(open)).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! The set of open turns. Each is opened once and ends exactly once.
 //!
 //! A turn runs while its pieces arrive, then waits while its message is written; later input for it is ignored. Text in
-//! `<council>` or `<think>` tags is private, here as in a debate: it is removed before anybody sees it.
+//! `<council>` tags or tags of thinking is private, here as in a debate: it is removed before anybody sees it.
 
 use crate::duet::splitter::Splitter;
 use crate::event::Purpose;

@@ -2,10 +2,8 @@
 //! [`Splitter`] does for debates and chats.
 
 use crate::duet::splitter::Splitter;
+use kd_reading::THINKING_TAGS;
 use serde_json::Value;
-
-/// Ends a private text whose beginning some services leave out.
-const END: &str = "</think>";
 
 /// Returns the text of a reply without its private parts. A reply in JSON keeps its form: a tag that is not closed in one
 /// text of it does not remove the other fields.
@@ -46,12 +44,7 @@ fn change_texts(value: &mut Value, change: &impl Fn(&str) -> String) -> bool {
 }
 
 fn outside(text: &str) -> String {
-    let lower = text.to_ascii_lowercase();
-    let begun = lower.find(END).filter(|end| {
-        let before = &lower[..*end];
-        !before.contains("<think") && !before.ends_with('`')
-    });
-    let text = begun.map_or(text, |end| &text[end + END.len()..]);
+    let text = begun(text);
     let mut splitter = Splitter::default();
     let mut spoken = splitter.push(text);
     spoken.push_str(&splitter.finish().0);
@@ -59,6 +52,20 @@ fn outside(text: &str) -> String {
         true => spoken,
         false => spoken.trim().to_owned(),
     }
+}
+
+/// Returns the text after thinking whose first tag is missing: some services leave it out.
+fn begun(text: &str) -> &str {
+    let lower = text.to_ascii_lowercase();
+    let ends = THINKING_TAGS.iter().filter_map(|name| {
+        let end = format!("</{name}>");
+        let at = lower.find(&end)?;
+        let before = &lower[..at];
+        let mut names = THINKING_TAGS.iter();
+        let is_begun = names.any(|name| before.contains(&format!("<{name}")));
+        (!is_begun && !before.ends_with('`')).then(|| at + end.len())
+    });
+    &text[ends.min().unwrap_or(0)..]
 }
 
 #[cfg(test)]
@@ -74,6 +81,9 @@ mod tests {
             ("<Think>a</THINK>\n\nNo.", "No."),
             ("Yes.\n<council>Check", "Yes."),
             ("I wonder.</think>Yes.", "Yes."),
+            ("I wonder.</Thinking>Yes.", "Yes."),
+            ("<scratchpad>a</reasoning>b</scratchpad>Yes.", "Yes."),
+            ("<reasoning>Hm.</reasoning>Yes.", "Yes."),
             ("Close it with `</think>`.", "Close it with `</think>`."),
             ("```\n<think>\n```", "```\n<think>\n```"),
             ("2 < 3", "2 < 3"),

@@ -6,10 +6,10 @@
 //!
 //! Based on the original debate in tags, which removed tags only after the text had been shown.
 
-/// The names of private tags, ignoring case: messages to the other member, and the thinking that some models write into
-/// their text, which is discarded.
-const NAMES: [&str; 2] = ["council", "think"];
-const MESSAGE: usize = 0;
+use kd_reading::THINKING_TAGS;
+
+/// The name of the tag around messages to the other member, ignoring case. What stands in [`THINKING_TAGS`] is discarded.
+const MESSAGE: &str = "council";
 /// Maximum length of a tag in bytes. A longer tag counts as ended, so that attributes cannot hide a message.
 const TAG_BYTES_MAX: usize = 256;
 /// Maximum spaces between the brackets and the name.
@@ -22,7 +22,7 @@ const LETTERS_MIN: usize = 2;
 pub struct Splitter {
     /// Number of open tags; 0 is outside. All have the name of the first.
     depth: u32,
-    name: usize,
+    name: &'static str,
     /// A `<` and the text after it while it may be a tag.
     held: String,
     /// A complete tag right after a backtick; one right after it makes it code.
@@ -186,7 +186,7 @@ impl Splitter {
         }
     }
 
-    fn tag(&mut self, (name, verdict): (usize, Verdict), spoken: &mut String) {
+    fn tag(&mut self, (name, verdict): (&'static str, Verdict), spoken: &mut String) {
         if self.depth > 0 && name != self.name {
             // A tag of another name is part of the private text.
             let held = std::mem::take(&mut self.held);
@@ -218,10 +218,10 @@ impl Splitter {
 }
 
 /// Classifies a text that begins with `<`, as far as it is known.
-fn classify(held: &str) -> (usize, Verdict) {
-    let verdicts = NAMES.iter().map(|name| classify_as(held, name));
-    verdicts
-        .enumerate()
+fn classify(held: &str) -> (&'static str, Verdict) {
+    let names = THINKING_TAGS.into_iter().chain([MESSAGE]);
+    names
+        .map(|name| (name, classify_as(held, name)))
         .find(|(_, verdict)| *verdict != Verdict::Text)
         .unwrap_or((MESSAGE, Verdict::Text))
 }
@@ -415,6 +415,7 @@ mod tests {
             "~~~\n<council>\n~~~",
             "<\ncouncil>a",
             "<think>a</think>",
+            "<thinking>a",
             "`<council>`é",
         ] {
             let cuts: Vec<usize> = sample.char_indices().map(|(i, _)| i).skip(1).collect();
@@ -457,6 +458,27 @@ mod tests {
                     let spoken = spoken.clone() + &splitter.push(&sample[ends[i]..ends[j]]);
                     assert_eq!(&(splitter, spoken), state, "{sample:?} from {i} to {j}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_tag_of_thinking_is_private_and_text_in_code() {
+        for name in THINKING_TAGS {
+            for (reply, shown) in [
+                (format!("<{name}>SECRET</{name}>Yes."), "Yes.".to_owned()),
+                (
+                    format!("Yes.<{} x>SECRET", name.to_uppercase()),
+                    "Yes.".into(),
+                ),
+                (format!("Write `<{name}>`."), format!("Write `<{name}>`.")),
+                (
+                    format!("```\n<{name}>\n```\nYes."),
+                    format!("```\n<{name}>\n```\nYes."),
+                ),
+                (format!("<{name}er>Yes."), format!("<{name}er>Yes.")),
+            ] {
+                assert_eq!(split([reply.as_str()]), (shown, vec![]), "{reply}");
             }
         }
     }
@@ -523,6 +545,9 @@ mod tests {
             "SECRET",
             "<think>",
             "</think>",
+            "<Thinking>",
+            "</thinking>",
+            "<thin",
             "<\n",
         ];
         proptest::collection::vec(proptest::sample::select(bits.to_vec()), 0..24)

@@ -55,6 +55,15 @@ fn private_words_of_a_chat_reach_nobody() {
         ),
         ("Yes.<\ncouncil>SECRET</council>", "Yes.", &["SECRET"]),
         ("<think>SECRET</think>Yes.", "Yes.", &[]),
+        ("<Thinking>SECRET</thinking>Yes.", "Yes.", &[]),
+        ("<thought>SECRET</thought>Yes.", "Yes.", &[]),
+        ("<reasoning>SECRET</reasoning>Yes.", "Yes.", &[]),
+        ("Yes.<scratchpad>SECRET", "Yes.", &[]),
+        (
+            "Write `<scratchpad>` here.",
+            "Write `<scratchpad>` here.",
+            &[],
+        ),
         ("Yes. <council>SECRET", "Yes.", &["SECRET"]),
         // Code is text; an open fence is held back until it is closed, and private if it never is.
         ("Write `<council>` here.", "Write `<council>` here.", &[]),
