@@ -7,6 +7,7 @@
 pub mod acting;
 pub mod attached;
 pub mod batch;
+mod borders;
 pub mod build_log;
 pub mod clean;
 pub mod config;

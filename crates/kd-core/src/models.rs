@@ -4,6 +4,7 @@
 //! Input: the name of a model. Output: its [`Family`]. This way a plan that names `gpt-5` runs if only a key or a
 //! program is available.
 
+use crate::borders::Borders;
 use crate::config::{AgentConfig, Config};
 
 /// Models of one vendor.
@@ -156,20 +157,27 @@ impl Family {
 impl Family {
     /// Replaces each model of this family in a text: `GPT-5`, `gpt 4.1`, `Claude Sonnet 4.5`. Keeps a model named in
     /// `subject`, which is in lower case.
-    pub fn without_models(&self, text: &str, subject: &str, by: impl Fn(&str) -> String) -> String {
+    pub(crate) fn without_models(
+        &self,
+        text: &str,
+        subject: &str,
+        borders: Borders,
+        by: impl Fn(&str) -> String,
+    ) -> String {
         let mut out = text.to_owned();
         for prefix in self.prefixes {
             let lower = out.to_ascii_lowercase();
             let mut made = String::with_capacity(out.len());
             let mut from = 0;
             for (at, _) in lower.match_indices(prefix) {
-                let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-                if at < from || joins(out[..at].chars().next_back()) {
+                let first = out[at..].chars().next();
+                if at < from || !borders(first, out[..at].chars().next_back()) {
                     continue;
                 }
                 let end = at + prefix.len() + name_tail(&lower[at + prefix.len()..]);
                 let numbered = prefix.ends_with(|c: char| c.is_ascii_digit());
-                let ends = !joins(out[end..].chars().next());
+                let last = out[..end].chars().next_back();
+                let ends = borders(last, out[end..].chars().next());
                 // `O3` is also ozone.
                 if numbered && !out[at..].starts_with(prefix) {
                     continue;
@@ -309,6 +317,7 @@ pub fn is_known(value: &serde_json::Value, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::borders;
 
     #[test]
     fn a_models_name_tells_its_vendor() {
@@ -380,7 +389,7 @@ mod tests {
     fn models_are_found_in_text_as_people_write_them() {
         let without = |text: &str, subject: &str| {
             FAMILIES.iter().fold(text.to_owned(), |text, family| {
-                family.without_models(&text, subject, |_| "X".to_owned())
+                family.without_models(&text, subject, borders::of_scripts, |_| "X".to_owned())
             })
         };
         for (text, wanted) in [
@@ -393,6 +402,7 @@ mod tests {
                 "O3 is ozone, o3x is nothing, claudette sings",
             ),
             ("My llama 3 years ago", "My X years ago"),
+            ("我是GPT-5模型", "我是X模型"),
         ] {
             assert_eq!(without(text, ""), wanted);
         }

@@ -2,11 +2,12 @@
 //! others, and fences with a nonce, so that no text passes for an instruction or for another member's text.
 
 use super::answer::AnswerKind;
+use super::hide::{self, Names};
 use super::plan::{PRIVATE, Plan};
 use super::reader::Run;
+use crate::borders;
 use crate::clean::clean_text;
 use crate::hex::hex;
-use crate::models::{self, FAMILIES, Family};
 use kd_vote::lot;
 
 /// Maximum bytes of one member's text in a prompt.
@@ -85,82 +86,37 @@ pub(super) fn hidden(plan: &Run, text: &str) -> String {
     for seat in &plan.seats {
         // The name of an open answer in other places.
         let answer = format!("the answer of {}", seat.name());
-        text = replace_word(&text, &answer, "another answer");
+        text = hide::replace(&text, &answer, |_| "another answer".to_owned(), |_, _| true);
     }
-    let mark = |name: &str| plan.stand_ins.mark(plan, name);
-    for name in names(plan) {
-        if !has_word(&subject, name) {
-            text = replace_where(&text, name, mark, |_| true);
-        }
-    }
-    let subject = subject.to_lowercase();
-    for family in families(plan) {
-        text = family.without_models(&text, &subject, mark);
-        for name in family.also.iter().copied().chain([family.vendor]) {
-            if !has_word(&subject, name) {
-                text = replace_where(&text, name, mark, is_capital);
-            }
-        }
-    }
-    plan.stand_ins.shown(&text)
-}
-
-/// Puts back the names behind the stand-ins that a member saw.
-pub(super) fn named(stand_ins: &[(String, String)], text: &str) -> String {
-    let mut text = text.to_owned();
-    for (shown, name) in stand_ins {
-        text = replace_word(&text, shown, name);
-    }
-    text
-}
-
-/// Returns the names of members and models, and chosen display names, the longest first.
-fn names(plan: &Plan) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for seat in &plan.seats {
-        names.push(seat.name().as_str());
-        names.extend(seat.member.model.as_deref());
-        names.extend(seat.persona.as_deref());
-    }
-    // A short name is likely a word.
-    names.retain(|name| name.chars().count() >= 3);
-    names.sort_by_key(|name| (std::cmp::Reverse(name.len()), *name));
-    names.dedup();
-    names
-}
-
-/// Returns the families of the members' vendors.
-fn families(plan: &Plan) -> Vec<&'static Family> {
-    let mut seen: Vec<&str> = Vec::new();
-    let mut out = Vec::new();
-    for seat in &plan.seats {
-        let member = &seat.member;
-        let vendor = models::vendor(&member.backend, member.model.as_deref());
-        if let Some(vendor) = vendor.filter(|vendor| !seen.contains(vendor)) {
-            seen.push(vendor);
-            out.extend(FAMILIES.iter().filter(|f| f.vendor == vendor));
-        }
-    }
-    out
+    let members = plan.seats.iter().map(|s| (&s.member, s.persona.as_deref()));
+    Names::of(members, &subject).hide(&text, &plan.stand_ins)
 }
 
 /// Removes names by the rules of records without stand-ins: all become the same words.
 fn without_names(plan: &Plan, text: &str) -> String {
     const MEMBER: &str = "a member";
+    let by = |_: &str| MEMBER.to_owned();
+    let seats = plan.seats.iter();
+    let members = seats.clone().map(|s| (&s.member, s.persona.as_deref()));
     let mut text = text.to_owned();
-    for name in names(plan) {
+    for name in hide::names(members)
+        .into_iter()
+        .filter(|n| !hide::is_short(n))
+    {
         // A role such as `skeptic` is also an ordinary word, so only whole words are replaced.
-        text = replace_word(&text, name, MEMBER);
+        text = hide::replace_between(&text, name, borders::of_words, by, |_, _| true);
     }
     if plan.reading == 0 {
         return text;
     }
     let question = plan.question.to_lowercase();
-    for family in families(plan) {
-        text = family.without_models(&text, &question, |_| MEMBER.to_owned());
+    for family in hide::families(seats.map(|s| &s.member)) {
+        text = family.without_models(&text, &question, borders::of_words, by);
         for name in family.also.iter().copied().chain([family.vendor]) {
             if !question.contains(&name.to_lowercase()) {
-                text = replace_where(&text, name, |_| MEMBER.to_owned(), is_capital);
+                text = hide::replace_between(&text, name, borders::of_words, by, |text, at| {
+                    hide::is_capital(&text[at])
+                });
             }
         }
     }
@@ -174,54 +130,6 @@ pub(crate) fn clip(text: &str, bytes_max: usize) -> String {
     }
     let cut = text.floor_char_boundary(bytes_max.saturating_sub(4));
     format!("{} …", &text[..cut])
-}
-
-/// Returns whether a name is capitalized: `meta` is a word, `Meta` a vendor.
-fn is_capital(word: &str) -> bool {
-    word.chars().any(char::is_uppercase)
-}
-
-/// Returns whether a text has a name as a word of its own, ignoring case.
-fn has_word(text: &str, word: &str) -> bool {
-    let found = std::cell::Cell::new(false);
-    let note = |_: &str| {
-        found.set(true);
-        String::new()
-    };
-    replace_where(text, word, note, |_| true);
-    found.get()
-}
-
-pub(crate) fn replace_word(text: &str, word: &str, by: &str) -> String {
-    replace_where(text, word, |_| by.to_owned(), |_| true)
-}
-
-fn replace_where(
-    text: &str,
-    word: &str,
-    by: impl Fn(&str) -> String,
-    goes: impl Fn(&str) -> bool,
-) -> String {
-    let lower_text = text.to_ascii_lowercase();
-    let lower = word.to_ascii_lowercase();
-    let mut out = String::with_capacity(text.len());
-    let mut from = 0;
-    for (at, _) in lower_text.match_indices(&lower) {
-        let end = at + lower.len();
-        let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-        if at < from
-            || joins(text[..at].chars().next_back())
-            || joins(text[end..].chars().next())
-            || !goes(&text[at..end])
-        {
-            continue;
-        }
-        out.push_str(&text[from..at]);
-        out.push_str(&by(&text[at..end]));
-        from = end;
-    }
-    out.push_str(&text[from..]);
-    out
 }
 
 #[cfg(test)]
@@ -294,15 +202,19 @@ mod tests {
         let claude = shown[0].trim_start_matches("Use ").trim_end_matches('.');
         assert!(shown[2].ends_with(&format!("not {claude}.")), "{shown:?}");
         let back = plan.stand_ins.in_prompt(&shown.join("\n"));
-        assert_eq!(named(&back, &shown[1]), "Use Codex.");
+        assert_eq!(hide::named(&back, &shown[1]), "Use Codex.");
         assert_eq!(
-            named(
+            hide::named(
                 &back,
                 &format!("Follow {}'s way.", claude.replace('m', "M"))
             ),
             "Follow Claude's way."
         );
-        // By the rules of older records, all are the same.
+        let chinese = run_on(&["claude", "codex"], "哪个更好?", 3);
+        assert!(anonymous(&chinese, "我选claude。").starts_with("我选member "));
+        // By the rules of older records, all are the same, and names have spaces around them.
+        let older = run_on(&["claude", "codex"], "哪个更好?", 2);
+        assert_eq!(anonymous(&older, "我选claude。"), "我选claude。");
         let older = run_on(&["claude", "codex"], "Which agent is best?", 2);
         assert_eq!(anonymous(&older, "Use Codex."), "Use a member.");
     }
@@ -339,11 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_words_only_are_hidden() {
-        assert_eq!(
-            replace_word("GPT-5 and gpt-5x", "gpt-5", "a member"),
-            "a member and gpt-5x"
-        );
+    fn texts_are_cut_between_characters() {
         assert_eq!(clip("aé", 2), " …");
     }
 }

@@ -11,6 +11,7 @@ mod course;
 pub mod fact;
 mod forecast;
 mod frame;
+pub(crate) mod hide;
 mod iteration;
 mod judge;
 mod labels;

@@ -124,9 +124,9 @@ pub struct Run {
 impl Run {
     pub(super) fn new(plan: Plan, reader: Reader) -> Self {
         Self {
+            stand_ins: StandIns::new(plan.seed, &plan.question),
             plan,
             reader,
-            stand_ins: StandIns::default(),
         }
     }
 

@@ -2,7 +2,6 @@
 //! in the whole deliberation. Otherwise answers that are such names ("Use Claude.", "Use Codex.") would become equal.
 //! Replies that use a stand-in get the name back.
 
-use super::plan::Plan;
 use kd_vote::lot;
 use std::cell::RefCell;
 
@@ -15,9 +14,12 @@ const MARKS: u32 = 0xf_0000;
 const STAND_INS_MAX: usize = 100;
 const FURTHER: &str = "another model";
 
-/// The stand-ins of a deliberation, in the order of their first use.
+/// The stand-ins of a deliberation or a review, in the order of their first use.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StandIns {
+pub(crate) struct StandIns {
+    seed: u64,
+    /// The text that all members read, in lower case.
+    subject: String,
     known: RefCell<Vec<StandIn>>,
 }
 
@@ -31,8 +33,17 @@ struct StandIn {
 }
 
 impl StandIns {
+    /// Creates stand-ins, of which none is in the text that all members read.
+    pub(crate) fn new(seed: u64, subject: &str) -> Self {
+        Self {
+            seed,
+            subject: subject.to_lowercase(),
+            known: RefCell::default(),
+        }
+    }
+
     /// Returns the mark of a name, for [`Self::shown`].
-    pub(super) fn mark(&self, plan: &Plan, name: &str) -> String {
+    pub(super) fn mark(&self, name: &str) -> String {
         let key: String = name
             .chars()
             .filter(|c| c.is_alphanumeric())
@@ -43,7 +54,7 @@ impl StandIns {
             Some(at) => at,
             None if known.len() >= STAND_INS_MAX => return FURTHER.to_owned(),
             None => {
-                let shown = drawn(plan, &key, &known);
+                let shown = self.drawn(&key, &known);
                 known.push(StandIn {
                     key,
                     name: name.to_owned(),
@@ -78,26 +89,26 @@ impl StandIns {
         let shown = known.iter().filter(|k| prompt.contains(&k.shown));
         shown.map(|k| (k.shown.clone(), k.name.clone())).collect()
     }
-}
 
-/// Draws a stand-in that is neither in use nor in the question.
-fn drawn(plan: &Plan, key: &str, known: &[StandIn]) -> String {
-    let question = plan.question.to_lowercase();
-    let first = usize::from(lot(plan.seed, "stand-in", key)[0]);
-    let mut turns = 0;
-    loop {
-        for step in 0..LETTERS {
-            let letter = char::from(FIRST + ((first + step) % LETTERS) as u8);
-            let number = match turns {
-                0 => String::new(),
-                n => (n + 1).to_string(),
-            };
-            let shown = format!("member {letter}{number}");
-            if known.iter().all(|k| k.shown != shown) && !question.contains(&shown.to_lowercase()) {
-                return shown;
+    /// Draws a stand-in that is neither in use nor in the text that all members read.
+    fn drawn(&self, key: &str, known: &[StandIn]) -> String {
+        let first = usize::from(lot(self.seed, "stand-in", key)[0]);
+        let mut turns = 0;
+        loop {
+            for step in 0..LETTERS {
+                let letter = char::from(FIRST + ((first + step) % LETTERS) as u8);
+                let number = match turns {
+                    0 => String::new(),
+                    n => (n + 1).to_string(),
+                };
+                let shown = format!("member {letter}{number}");
+                let is_new = known.iter().all(|k| k.shown != shown);
+                if is_new && !self.subject.contains(&shown.to_lowercase()) {
+                    return shown;
+                }
             }
+            turns += 1;
         }
-        turns += 1;
     }
 }
 
@@ -107,19 +118,9 @@ mod tests {
 
     #[test]
     fn names_have_stand_ins_of_their_own_and_keep_them() {
-        let mut config = crate::config::Config::default();
-        let agent = crate::models::agent_for(&config, "gpt-5").map(|(_, agent)| agent);
-        config.agents.insert("a".into(), agent.unwrap_or_default());
-        let brief = crate::planner::Brief {
-            question: "Why?",
-            asked: "Why?",
-            ..Default::default()
-        };
-        let mut plan = crate::planner::plan(&config, &brief).unwrap().plan;
-        plan.question = "Is member P, member Q or member R right?".into();
-        let stand_ins = StandIns::default();
+        let stand_ins = StandIns::new(7, "Is member P, member Q or Member R right?");
         let marks: Vec<String> = (0..40)
-            .map(|n| stand_ins.mark(&plan, &format!("name {n}")))
+            .map(|n| stand_ins.mark(&format!("name {n}")))
             .collect();
         let shown: Vec<String> = marks.iter().map(|m| stand_ins.shown(m)).collect();
         let mut distinct = shown.clone();
@@ -129,10 +130,10 @@ mod tests {
         for taken in ["member P", "member Q", "member R"] {
             assert!(!shown.iter().any(|s| s == taken), "{shown:?}");
         }
-        assert_eq!(stand_ins.mark(&plan, "NAME-7"), marks[7]);
+        assert_eq!(stand_ins.mark("NAME-7"), marks[7]);
         // A reply that names thousands of models costs no more than one that names a hundred.
         let many: Vec<String> = (0..5000)
-            .map(|n| stand_ins.mark(&plan, &format!("name {n}")))
+            .map(|n| stand_ins.mark(&format!("name {n}")))
             .collect();
         assert_eq!(stand_ins.known.borrow().len(), STAND_INS_MAX);
         assert_eq!((&many[7], many[4999].as_str()), (&marks[7], FURTHER));

@@ -1,6 +1,6 @@
 //! One open turn of a deliberation, and a request that waits to become one.
 
-use super::blind;
+use super::hide;
 use super::plan::{PRIVATE, Plan};
 use super::spoken;
 use super::stages::{Asking, Stage};
@@ -47,7 +47,7 @@ impl Turn {
         let text = spoken::spoken(reply);
         match self.stand_ins.is_empty() {
             true => text,
-            false => spoken::changed(&text, &|text| blind::named(&self.stand_ins, text)),
+            false => spoken::changed(&text, &|text| hide::named(&self.stand_ins, text)),
         }
     }
 

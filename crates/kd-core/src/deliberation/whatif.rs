@@ -12,10 +12,11 @@ use super::count::{Source, cast, count_cast};
 use super::fact::{Counted, Fact, Labelled, Rated};
 use super::iteration::Decision;
 use super::machine::{Deliberation, Phase};
-use super::plan::Plan;
+use super::plan::{PRIVATE, Plan};
 use super::reader::Reading;
 use super::robust::{self, Robustness};
 use super::stages::{ballot_form, foretells};
+use super::standins::StandIns;
 use super::verdict::{Dissenter, Verdict};
 use crate::event::{Event, Record};
 use crate::failure::{Failure, FailureKind};
@@ -161,7 +162,11 @@ pub fn robustness(records: &[Record], verdict: &Verdict) -> Option<Robustness> {
 pub fn what_if(records: &[Record], change: &Change, rest: bool) -> Result<WhatIf, BadChange> {
     let recorded = Recorded::of(records).ok_or(BadChange::NoPlan)?;
     let plan = changed(&recorded.plan, change)?;
+    let is_changed = plan != recorded.plan;
     let mut course = Course::new(plan, &recorded);
+    if is_changed && recorded.plan.reading >= PRIVATE {
+        course.machine.plan.stand_ins = recorded.stand_ins();
+    }
     course.run();
     Ok(course.told(rest))
 }
@@ -293,6 +298,13 @@ impl Recorded {
             }
         }
         Some(recorded)
+    }
+
+    /// Returns the stand-ins of the record, which its replies contain.
+    fn stand_ins(&self) -> StandIns {
+        let mut course = Course::new(self.plan.clone(), self);
+        course.run();
+        course.machine.plan.stand_ins.clone()
     }
 
     fn take(
@@ -588,7 +600,7 @@ impl<'r> Course<'r> {
 
     fn save(&mut self, draft: Draft) {
         let recorded = draft.turn.and_then(|turn| self.said.remove(&turn));
-        self.messages += 1;
+        self.messages = self.messages.saturating_add(1);
         let seq = recorded.map_or(self.messages, |message| message.seq);
         self.inputs.push_front(Input::Saved {
             turn: draft.turn,
@@ -639,6 +651,11 @@ impl<'r> Course<'r> {
         }
         if reply.prompt != *prompt {
             self.asked_otherwise += 1;
+        }
+        // The reply has the stand-ins of the prompt that its member read.
+        let stand_ins = self.machine.plan.stand_ins.in_prompt(&reply.prompt.history);
+        if let Some(open) = self.machine.open.get_mut(&turn) {
+            open.stand_ins = stand_ins;
         }
         let Reply { came, message, .. } = reply;
         self.due.insert((at, turn), Due { came, message });

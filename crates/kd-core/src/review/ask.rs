@@ -3,6 +3,7 @@
 use super::OpenReview;
 use super::{Cluster, Finding, Raw, prompts, read};
 use crate::clean::{clean_line, clean_text};
+use crate::deliberation::hide::Hidden;
 use crate::deliberation::{blind, json_bytes};
 use crate::request::{Prompt, Request};
 use serde_json::Value;
@@ -36,6 +37,7 @@ const MARK_BYTES: u64 = 64;
 /// Splits clusters into the requests in which a member votes on them: each shows at most `bytes` of findings.
 pub(super) fn batches(
     open: &OpenReview,
+    hidden: &Hidden,
     clusters: &[Cluster],
     foreign: &[usize],
     bytes: u64,
@@ -43,7 +45,7 @@ pub(super) fn batches(
     let mut batches = VecDeque::new();
     let mut left = 0;
     for at in foreign {
-        let Some(item) = votable(open, &clusters[*at], bytes) else {
+        let Some(item) = votable(open, hidden, &clusters[*at], bytes) else {
             continue;
         };
         let size = item_bytes(&item);
@@ -60,17 +62,25 @@ pub(super) fn batches(
 }
 
 /// Renders a cluster for voters.
-fn votable(open: &OpenReview, cluster: &Cluster, bytes: u64) -> Option<String> {
+fn votable(open: &OpenReview, hidden: &Hidden, cluster: &Cluster, bytes: u64) -> Option<String> {
     let finding = &cluster.findings.first()?.finding;
     let others = cluster.other_wordings();
     let others = others.iter().take(WORDINGS_MAX);
     let others: Vec<&str> = others.map(|raw| raw.finding.claim.as_str()).collect();
-    Some(fitted(&described(open, finding, &others, true), bytes))
+    Some(fitted(
+        &described(open, hidden, finding, &others, true),
+        bytes,
+    ))
 }
 
 /// Returns the bytes of a cluster in a request for votes.
-pub(super) fn votable_bytes(open: &OpenReview, cluster: &Cluster, bytes: u64) -> u64 {
-    votable(open, cluster, bytes).map_or(0, |item| item_bytes(&item))
+pub(super) fn votable_bytes(
+    open: &OpenReview,
+    hidden: &Hidden,
+    cluster: &Cluster,
+    bytes: u64,
+) -> u64 {
+    votable(open, hidden, cluster, bytes).map_or(0, |item| item_bytes(&item))
 }
 
 fn item_bytes(item: &str) -> u64 {
@@ -90,6 +100,7 @@ fn fitted(text: &str, bytes: u64) -> String {
 /// Asks a member to vote on clusters. Returns the request and each label with its place in `clusters`.
 pub(super) fn votes(
     open: &OpenReview,
+    hidden: &Hidden,
     member: usize,
     clusters: &[Cluster],
     foreign: &[usize],
@@ -101,7 +112,10 @@ pub(super) fn votes(
     let items: Vec<(String, String)> = shown
         .iter()
         .filter_map(|(label, at)| {
-            Some((format!("id {label}"), votable(open, &clusters[*at], bytes)?))
+            Some((
+                format!("id {label}"),
+                votable(open, hidden, &clusters[*at], bytes)?,
+            ))
         })
         .collect();
     let fenced = fence(open, "votes", &items);
@@ -113,14 +127,15 @@ pub(super) fn votes(
 /// label with its place in `pairs`.
 pub(super) fn pairs(
     open: &OpenReview,
+    hidden: &Hidden,
     member: usize,
     raws: &[Raw],
     pairs: &[(usize, usize)],
     bytes: u64,
 ) -> (Request, Vec<(String, usize)>) {
     let text = |(a, b): &(usize, usize)| {
-        let one = described(open, &raws.get(*a)?.finding, &[], false);
-        let other = described(open, &raws.get(*b)?.finding, &[], false);
+        let one = described(open, hidden, &raws.get(*a)?.finding, &[], false);
+        let other = described(open, hidden, &raws.get(*b)?.finding, &[], false);
         Some(format!("First:\n{one}\nSecond:\n{other}"))
     };
     let mut left = bytes;
@@ -188,16 +203,22 @@ fn request(open: &OpenReview, member: usize, fenced: String, task: &str, schema:
     }
 }
 
-/// Renders a finding for other members: without its member's name, with its code. `others` are other members' words
+/// Renders a finding for other members: with stand-ins for names, with its code. `others` are other members' words
 /// for the same defect. Each line of text by members or the change has a mark, so that none passes for another part.
-fn described(open: &OpenReview, finding: &Finding, others: &[&str], with_code: bool) -> String {
-    let mut out = format!("claim: {}\n", nameless(open, &finding.claim));
+fn described(
+    open: &OpenReview,
+    hidden: &Hidden,
+    finding: &Finding,
+    others: &[&str],
+    with_code: bool,
+) -> String {
+    let mut out = format!("claim: {}\n", hidden.hide(&finding.claim));
     if !finding.evidence.is_empty() {
-        let evidence = nameless(open, &blind::clip(&finding.evidence, 1500));
+        let evidence = hidden.hide(&blind::clip(&finding.evidence, 1500));
         out.push_str(&format!("evidence:\n{}", marked("> ", &evidence)));
     }
     for claim in others {
-        let claim = nameless(open, &blind::clip(claim, WORDING_BYTES_MAX));
+        let claim = hidden.hide(&blind::clip(claim, WORDING_BYTES_MAX));
         out.push_str(&format!("in other words: {claim}\n"));
     }
     let (first, last) = (finding.lines.first, finding.lines.last);
@@ -216,15 +237,6 @@ fn described(open: &OpenReview, finding: &Finding, others: &[&str], with_code: b
 /// Puts a mark before each line of a text.
 fn marked(mark: &str, text: &str) -> String {
     text.lines().map(|line| format!("{mark}{line}\n")).collect()
-}
-
-fn nameless(open: &OpenReview, text: &str) -> String {
-    let names = open.members.iter().map(|m| m.name.as_str());
-    names
-        .filter(|name| name.chars().count() >= 3)
-        .fold(text.to_owned(), |text, name| {
-            blind::replace_word(&text, name, "a member")
-        })
 }
 
 /// Returns the lines of a finding and those around it, numbered.

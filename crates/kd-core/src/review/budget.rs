@@ -5,6 +5,7 @@
 //! the limit. If even the smallest votes do not fit, the plan says what would do.
 
 use super::{OpenReview, ask, counted};
+use crate::deliberation::hide::Hidden;
 use crate::deliberation::request_bytes;
 use crate::request::Request;
 use crate::spending::{Account, Ceiling, Spent, money};
@@ -137,6 +138,7 @@ impl Plan {
 impl Costs {
     fn of(open: &OpenReview, (bytes, answer): (u64, u32)) -> Self {
         let several = open.members.len() > 1;
+        let nothing = Hidden::default();
         let at_most = |member: usize, request: &Request, more: u64| {
             let member = &open.members[member];
             let answer = member.sampling.max_tokens.unwrap_or(answer).min(answer);
@@ -158,10 +160,18 @@ impl Costs {
             }
             repairs.push(longest);
             votes.push(match several {
-                true => at_most(member, &ask::votes(open, member, &[], &[], 0).0, bytes),
+                true => at_most(
+                    member,
+                    &ask::votes(open, &nothing, member, &[], &[], 0).0,
+                    bytes,
+                ),
                 false => Spent::default(),
             });
-            let one = at_most(member, &ask::pairs(open, member, &[], &[], 0).0, bytes);
+            let one = at_most(
+                member,
+                &ask::pairs(open, &nothing, member, &[], &[], 0).0,
+                bytes,
+            );
             judge.calls = judge.calls.max(one.calls);
             judge.tokens = judge.tokens.max(one.tokens);
             judge.pico_usd = judge.pico_usd.max(one.pico_usd);

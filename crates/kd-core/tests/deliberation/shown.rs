@@ -1,9 +1,11 @@
 //! What a deliberation shows is what was said: names, the decision between open answers, private text, labels.
 
 use crate::room::{Answer, Asked, Run, good, plan, run, seat};
-use kd_core::deliberation::{AnswerKind, Fact, Plan};
+use kd_core::SeatName;
+use kd_core::deliberation::{AnswerKind, Change, Counted, Fact, Plan, what_if};
 use kd_vote::Outcome;
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// Returns the label and text of each answer in a prompt.
 fn answers_in(asked: &Asked) -> Vec<(String, String)> {
@@ -108,6 +110,63 @@ fn answers_that_are_names_of_members_stay_apart() {
 }
 
 #[test]
+fn a_changed_replay_keeps_the_stand_ins_of_its_record() {
+    let plan = open(
+        "Which agent should write tests?",
+        &["claude", "codex", "fay"],
+    );
+    let run = run(&plan, |asked| {
+        Answer::Text(match (asked.stage.as_str(), asked.seat.as_str()) {
+            ("opinions", "claude") => "Use codex.".into(),
+            ("opinions", _) => "Use claude.".into(),
+            ("sameness", _) => grouped(asked),
+            ("vote" | "open-vote", _) => {
+                let other = answers_in(asked).remove(0);
+                let reason = format!("It says: {}", other.1);
+                json!({"reason": reason, "choice": other.0, "confidence": 0.8}).to_string()
+            }
+            _ => good(asked, "A"),
+        })
+    });
+    let said = |counted: &Counted| -> BTreeMap<String, String> {
+        let firsts = counted.firsts.iter();
+        firsts
+            .map(|f| (f.seat.to_string(), f.reason.clone()))
+            .collect()
+    };
+    let counted = run.facts().filter_map(|fact| match fact {
+        Fact::Counted(counted) => Some(said(counted)),
+        _ => None,
+    });
+    let recorded = counted.last().expect("a count");
+    assert!(
+        recorded.values().all(|r| r.starts_with("It says: Use c")),
+        "{recorded:?}"
+    );
+    let mut changes: Vec<Change> = (0..20)
+        .map(|seed| Change {
+            seed: Some(seed),
+            ..Change::default()
+        })
+        .collect();
+    changes.push(Change {
+        without: vec![SeatName::new("fay").expect("a name")],
+        ..Change::default()
+    });
+    changes.push(Change {
+        weights: vec![(SeatName::new("codex").expect("a name"), 3.0)],
+        ..Change::default()
+    });
+    for change in changes {
+        let found = what_if(&run.records, &change, false).expect("possible");
+        let reasons = found.counts.last().map(said).expect("a count");
+        for (seat, reason) in reasons {
+            assert_eq!(Some(&reason), recorded.get(&seat), "{change:?}");
+        }
+    }
+}
+
+#[test]
 fn the_decision_between_open_answers_precedes_the_chair() {
     const QUEUE: &str = "Put a message queue between them.\nConfidence: 0.9";
     let plan = open("How should two services talk?", &["ann", "bob", "cyd"]);
@@ -173,11 +232,30 @@ fn a_chair_that_cannot_be_compared_is_named() {
 }
 
 #[test]
+fn a_unanimous_vote_has_no_dissent_whatever_the_chair_says() {
+    let held = run(&plan(), |asked| {
+        Answer::Text(match asked.stage.as_str() {
+            "conclude" => json!({"recommendation": "Yes.", "consensus": "c", "support": "s", "dissent": "bob says no", "cites": ["A"]}).to_string(),
+            _ => good(asked, "yes"),
+        })
+    });
+    assert_eq!(held.verdict().form, Outcome::Unanimous);
+    assert!(
+        !held.verdict().answer.contains("issent"),
+        "{}",
+        held.verdict().answer
+    );
+}
+
+#[test]
 fn private_text_reaches_nobody() {
     for reply in [
         "<think>SECRET no.</think>Yes, it is safe.",
         "SECRET no.</think>Yes, it is safe.",
         "<council>SECRET</council>Yes, it is safe.",
+        "<thinking>SECRET no.</thinking>Yes, it is safe.",
+        "SECRET no.</reasoning>Yes, it is safe.",
+        "<scratchpad>SECRET</scratchpad>Yes, <thought>SECRET</thought>it is safe.",
     ] {
         let mut prompts = String::new();
         let run = run(&plan(), |asked| {

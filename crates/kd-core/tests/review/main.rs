@@ -7,6 +7,7 @@
 mod budget;
 mod council;
 mod hostile;
+mod names;
 mod pairs;
 mod recorded;
 mod replay;

@@ -60,7 +60,8 @@ impl Review {
         let unclear: Vec<(usize, usize)> =
             pairs.iter().map(|at| self.merged.unclear[*at]).collect();
         let bytes = self.plan.bytes;
-        let (request, shown) = ask::pairs(&self.open, judge, &self.raws, &unclear, bytes);
+        let (request, shown) =
+            ask::pairs(&self.open, &self.hidden, judge, &self.raws, &unclear, bytes);
         let rest = pairs.len() - shown.len();
         let shown: Vec<(String, usize)> = shown
             .into_iter()

@@ -12,6 +12,7 @@ use super::budget::Plan;
 use super::merge::{Merged, Verdicts, clusters};
 use super::{Cluster, Dropped, OpenReview, Raw, Vote, ask, check, counted, message, read};
 use crate::clean::{Cleaner, clean_line};
+use crate::deliberation::hide::Hidden;
 use crate::event::{Event, Outcome, Purpose};
 use crate::failure::{Failure, FailureKind, Used};
 use crate::hearing::Hearing;
@@ -37,6 +38,8 @@ const RAWS_MAX: usize = 600;
 #[derive(Debug)]
 pub struct Review {
     open: OpenReview,
+    /// The names that members do not read in findings of others.
+    hidden: Hidden,
     phase: Phase,
     turns: BTreeMap<TurnId, Turn>,
     last_turn: u32,
@@ -112,6 +115,13 @@ struct Sum {
     failed: Vec<String>,
 }
 
+/// Returns the text that members may read: the change, its files, and what the user asks to mind.
+fn subject(open: &OpenReview) -> String {
+    let parts = open.parts.iter().chain(open.files.values());
+    let texts: Vec<&str> = parts.chain([&open.guidance]).map(String::as_str).collect();
+    texts.join("\n")
+}
+
 /// Returns the maximum findings of each member: one that answers first with many leaves room for the others.
 fn share(members: usize) -> u32 {
     u32::try_from(RAWS_MAX / members.max(1)).unwrap_or(u32::MAX)
@@ -181,6 +191,7 @@ impl Review {
             voting: vec![Voting::default(); open.members.len()],
             repaired: vec![false; open.members.len()],
             plan: Plan::of(&open),
+            hidden: Hidden::of(&open.members, &subject(&open), open.seed),
             open,
             phase: Phase::Waiting,
             turns: BTreeMap::new(),

@@ -33,7 +33,8 @@ impl Review {
             }
             let bytes = self.plan.bytes;
             self.voting[member].all = foreign.len();
-            self.voting[member].batches = ask::batches(&self.open, &self.clusters, &foreign, bytes);
+            let batches = ask::batches(&self.open, &self.hidden, &self.clusters, &foreign, bytes);
+            self.voting[member].batches = batches;
         }
     }
 
@@ -53,7 +54,12 @@ impl Review {
             let of = |name: &&&str| used.get(**name).copied().unwrap_or_default();
             if let Some(maker) = makers[*at].iter().min_by_key(of) {
                 let used = used.entry(maker).or_default();
-                *used += ask::votable_bytes(&self.open, &self.clusters[*at], self.plan.bytes);
+                *used += ask::votable_bytes(
+                    &self.open,
+                    &self.hidden,
+                    &self.clusters[*at],
+                    self.plan.bytes,
+                );
                 reached[*at] = *used;
             }
         }
@@ -79,7 +85,14 @@ impl Review {
                 continue;
             }
             let bytes = self.plan.bytes;
-            let (request, shown) = ask::votes(&self.open, member, &self.clusters, &batch, bytes);
+            let (request, shown) = ask::votes(
+                &self.open,
+                &self.hidden,
+                member,
+                &self.clusters,
+                &batch,
+                bytes,
+            );
             self.ask((member, 0), request, shown, fx);
             asked = true;
         }
