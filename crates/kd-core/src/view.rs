@@ -220,7 +220,7 @@ impl View {
 
     /// Folds in a record. Returns `false` if earlier records are missing: the view should then be reopened.
     pub fn fold_record(&mut self, record: &Record) -> bool {
-        let next = self.seq == 0 || record.seq == self.seq + 1;
+        let next = self.seq == 0 || self.seq.checked_add(1) == Some(record.seq);
         self.seq = record.seq;
         self.now = Some(record.ts);
         // A view that was opened with a thread has no report of it yet.

@@ -944,7 +944,10 @@ impl Deliberation {
         let Some(most) = self.plan.limits.duration_ms else {
             return;
         };
-        for (over, ms) in [(false, most * SOON_PERCENT / 100), (true, most)] {
+        for (over, ms) in [
+            (false, most.saturating_mul(SOON_PERCENT) / 100),
+            (true, most),
+        ] {
             if let Ok(at) = began.checked_add(Duration::from_millis(ms)) {
                 let timer = timer(self.id, over);
                 fx.commands.push(Command::Wake { timer, at });

@@ -1,6 +1,7 @@
 //! Whole deliberations with scripted members: only the state machine runs.
 
 mod budget;
+mod damaged;
 mod estimates;
 mod families;
 mod faults;

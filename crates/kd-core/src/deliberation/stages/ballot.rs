@@ -133,8 +133,32 @@ pub(super) fn read(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Mark
         .collect();
     let asked = json!([format!("{:?}", form(plan)), reply.items, names]).to_string();
     let text = reply.decisive();
-    plan.reader
-        .read("ballot", &asked, text, || find(board, plan, reply))
+    let possible = |read: &Result<(Marked, Step), Unread>| match read {
+        Ok((mark, _)) => is_possible(board, form(plan), reply.items, mark),
+        Err(_) => true,
+    };
+    plan.reader.read_that("ballot", &asked, text, possible, || {
+        find(board, plan, reply)
+    })
+}
+
+/// Returns whether a vote is of the form asked for, and names only candidates that its voter saw, each once.
+fn is_possible(board: &Board, form: Reads, items: &[usize], mark: &Marked) -> bool {
+    let distinct = |set: &[usize]| {
+        let mut seen = std::collections::BTreeSet::new();
+        set.iter().all(|c| items.contains(c) && seen.insert(*c))
+    };
+    match (form, mark) {
+        (Reads::Choice | Reads::Rounds | Reads::Orders, Marked::Choice(c)) => items.contains(c),
+        (Reads::Ranking | Reads::Paper, Marked::Ranking(set))
+        | (Reads::Approvals, Marked::Approvals(set)) => distinct(set),
+        (Reads::Scores | Reads::Points, Marked::Scores(points)) => {
+            let most = most_of(form);
+            let is_point = |point: &f64| (0.0..=most).contains(point);
+            points.len() == board.candidates.len() && points.iter().flatten().all(is_point)
+        }
+        _ => false,
+    }
 }
 
 fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), Unread> {

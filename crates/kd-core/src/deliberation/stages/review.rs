@@ -127,8 +127,19 @@ type Judged = (Vec<Option<(f64, String)>>, Vec<usize>);
 /// Reads a review in any form: as JSON, however wrapped or named, otherwise in lines.
 fn judged(plan: &Run, text: &str, count: usize) -> Result<(Judged, Step), Unread> {
     let asked = count.to_string();
+    let possible = |read: &Result<(Judged, Step), Unread>| match read {
+        Ok(((rated, ranking), _)) => {
+            let mut seen = vec![false; count];
+            let is_new = |place: &usize| {
+                let seen = seen.get_mut(*place);
+                seen.is_some_and(|seen| !std::mem::replace(seen, true))
+            };
+            rated.len() == count && ranking.iter().all(is_new)
+        }
+        Err(_) => true,
+    };
     plan.reader
-        .read("review", &asked, text, || find(text, count))
+        .read_that("review", &asked, text, possible, || find(text, count))
 }
 
 fn find(text: &str, count: usize) -> Result<(Judged, Step), Unread> {
