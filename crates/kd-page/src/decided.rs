@@ -146,7 +146,9 @@ fn count(facts: &Facts<'_>, report: &Report, counted: &Counted) -> Markup {
     let weighs = weights.into_iter().any(|w| w != 1.0);
     html! {
         p {
-            "Counted by " b { (plain(&counted.rule)) } ": " (counted.form.word()) ". "
+            @if !counted.is_of_estimates() {
+                "Counted by " b { (plain(&counted.rule)) } ": " (counted.form.word()) ". "
+            }
             (counted.voters) " of " (counted.electorate) " were counted."
         }
         (standing(facts, counted))

@@ -473,6 +473,66 @@ fn a_plan_is_shown_and_nothing_is_asked() {
 }
 
 #[test]
+fn a_plan_shows_who_is_not_asked_and_who_has_no_vote() {
+    let home = home(["yes", "yes", "yes"]);
+    let dry = |args: &[&str]| {
+        let all = [&["deliberate", "--dry-run"][..], args, &[QUESTION]].concat();
+        home.run(&all)
+    };
+    let solo = ["--protocol", "solo", "-m", "ann,bob,cyd"];
+    let note = "solo asks ann alone, the strongest of the named members or the first of equal ones: bob, cyd are not asked";
+    assert!(dry(&solo).out.contains(note), "{}", dry(&solo).out);
+    let json = dry(&[&solo[..], &["--json"]].concat()).json();
+    assert!(json["notices"].to_string().contains(note), "{json}");
+    let plan = json!({"council": {"size": 3, "members": [
+        {"model": "ann", "role": "opinion-giver"}, {"model": "bob", "role": "skeptic"}, {"model": "ann", "role": "creative"}],
+        "voting": {"method": "majority"}}});
+    std::fs::write(home.work().join("twice.json"), plan.to_string()).expect("written");
+    let said = dry(&["--plan", "twice.json"]);
+    let row = said.out.lines().find(|line| line.contains("ann-creative"));
+    assert!(
+        row.is_some_and(|row| row.contains("creative, no vote")),
+        "{}",
+        said.out
+    );
+    let note =
+        "no vote, since two seats of an agent are no two opinions: ann-creative (ann votes as ann)";
+    assert!(said.out.contains(note), "{}", said.out);
+}
+
+#[test]
+fn estimates_are_shown_as_estimates() {
+    let script = |number: u32| {
+        let said = json!([{"text": json!({"reason": "r", "answer": number}).to_string()}]);
+        json!({"runs": [said, said, said, said]})
+    };
+    let home = Home::scripted(&[("ann", script(40)), ("bob", script(60))]);
+    let said = home.run(&[
+        "deliberate",
+        "--protocol",
+        "delphi",
+        "--answer",
+        "number",
+        "-m",
+        "ann,bob",
+        "How many?",
+    ]);
+    assert!(
+        said.out
+            .contains("The median of 2 estimates (0 in the middle half)"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    assert!(said.out.contains("\nEstimates\n"), "{}", said.out);
+    for absent in ["plurality", "Vote by"] {
+        assert!(!said.out.contains(absent), "{absent}: {}", said.out);
+    }
+    let why = home.run(&["why"]);
+    assert!(!why.out.contains("plurality,"), "{}", why.out);
+}
+
+#[test]
 fn every_mistake_of_a_plan_is_told_at_once() {
     let home = home(["yes", "yes", "yes"]);
     let plan = json!({

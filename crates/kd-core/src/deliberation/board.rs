@@ -65,6 +65,8 @@ pub struct Absent {
     pub ballots: Vec<usize>,
     /// Asked to review.
     pub reviews: Vec<usize>,
+    /// Those of them that were stopped because the result was certain without them.
+    pub needless: Vec<usize>,
 }
 
 /// An answer.

@@ -2,7 +2,7 @@
 
 use super::answer::AnswerKind;
 use super::board::{Board, Marked};
-use super::fact::{Counted, First};
+use super::fact::{ANSWERS, Counted, ESTIMATES, First};
 use super::plan::{LENIENT, Plan, Seat};
 use super::stages::estimate;
 use crate::models;
@@ -27,10 +27,10 @@ pub enum Source {
 impl Source {
     pub(super) fn word(self) -> &'static str {
         match self {
-            Source::Answers => "answers",
+            Source::Answers => ANSWERS,
             Source::Ballots => "ballots",
             Source::Rankings => "rankings",
-            Source::Estimates => "estimates",
+            Source::Estimates => ESTIMATES,
         }
     }
 }

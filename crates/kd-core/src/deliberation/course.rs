@@ -11,13 +11,13 @@ use super::frame::{Frame, Kind};
 use super::iteration::{self, Action, PassEnd};
 use super::ledger::{Cut, Spent, prompt_bytes, wire_bytes};
 use super::machine::{COUNCIL, Deliberation, Phase, fact};
-use super::plan::{Plan, WAITS};
-use super::protocols::{Ending, Protocol, Step};
+use super::plan::{Plan, STATED, WAITS};
+use super::protocols::{self, Ending, Protocol, Step};
 use super::settling::{self, Settled};
 use super::stages::{self, Asking, Conclusion, Stage, StageInput, compose};
 use super::strategies::{self, Next};
 use super::turn::Waiting;
-use super::verdict::{Dissenter, Verdict, heading, outcome};
+use super::verdict::{Dissenter, Tallied, Verdict, Voices, heading, outcome};
 use crate::event::{Event, Outcome as RoundOutcome, Purpose};
 use crate::machine::{Command, Effects};
 use crate::memory::{Line, Memory, sentences};
@@ -380,6 +380,9 @@ impl Deliberation {
             return;
         }
         let waiting: Vec<usize> = self.waiting.drain(..).map(|w| w.seat).collect();
+        if let Some(frame) = self.frames.last_mut() {
+            frame.board.absent.needless.extend(&waiting);
+        }
         self.absent(stage, waiting);
         for (id, turn) in &mut self.open {
             if !turn.needless && turn.speaks() {
@@ -748,7 +751,23 @@ impl Deliberation {
         // Older records do not mention abstentions in the heading.
         let abstained = counted.map_or(0, |c| c.electorate.saturating_sub(c.voters));
         let abstained = if self.plan.writing > 0 { abstained } else { 0 };
-        let title = heading(ended, form, backers, voters, abstained);
+        let needless = counted.map_or(0, |c| {
+            let silent = c.firsts.iter().filter(|f| f.candidate.is_none());
+            let places = silent.filter_map(|f| self.plan.place(&f.seat));
+            places.filter(|s| board.absent.needless.contains(s)).count() as u64
+        });
+        let needless = if self.plan.writing < STATED {
+            0
+        } else {
+            needless
+        };
+        let tallied = Tallied {
+            backers,
+            voters,
+            abstained: abstained.saturating_sub(needless),
+            needless,
+        };
+        let title = heading(ended, form, tallied, &self.voices(&board));
         let winner = counted.and_then(|c| c.winner);
         let mut support = Vec::new();
         let mut dissent = Vec::new();
@@ -841,6 +860,37 @@ impl Deliberation {
                 .unwrap_or_default(),
             spent: self.ledger.used(),
             troubles: self.troubles.clone(),
+        }
+    }
+
+    /// Returns what was counted on a board, as its heading names it.
+    fn voices(&self, board: &Board) -> Voices {
+        let Some(counted) = board
+            .counted
+            .as_ref()
+            .filter(|_| self.plan.writing >= STATED)
+        else {
+            return Voices::Council;
+        };
+        if counted.is_of_estimates() {
+            return Voices::Estimates(stages::estimate::middle_word(counted.voters as usize));
+        }
+        let Some(first) = board.answers.first().filter(|_| counted.is_of_answers()) else {
+            return Voices::Council;
+        };
+        if board.answers.iter().any(|answer| answer.sample > 0) {
+            return Voices::Samples(self.plan.seats[first.seat].name().clone());
+        }
+        if protocols::reviews(self.protocol.name) && counted.is_one_voice() {
+            let attackers = board.seats.len().saturating_sub(1);
+            return match board.absent.reviews.len() < attackers {
+                true => Voices::Checked,
+                false => Voices::Council,
+            };
+        }
+        match stages::opinions::unasked(&self.plan, board).is_empty() {
+            true => Voices::Council,
+            false => Voices::Asked,
         }
     }
 

@@ -317,6 +317,10 @@ pub struct Claimed {
     pub denies: Vec<SeatName>,
 }
 
+/// The source of a count of estimates, and of one of answers.
+pub(super) const ESTIMATES: &str = "estimates";
+pub(super) const ANSWERS: &str = "answers";
+
 /// A count, in words and exact numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
@@ -361,6 +365,32 @@ pub struct Counted {
 }
 
 impl Counted {
+    /// Returns whether estimates were counted: no vote decides between them.
+    pub fn is_of_estimates(&self) -> bool {
+        self.source == ESTIMATES
+    }
+
+    /// Returns whether answers were counted.
+    pub(super) fn is_of_answers(&self) -> bool {
+        self.source == ANSWERS
+    }
+
+    /// Returns what was counted and by which rule: `ballots counted by irv`. No rule counts estimates.
+    pub fn source_words(&self) -> String {
+        match self.is_of_estimates() {
+            true => self.source.clone(),
+            false => format!("{} counted by {}", self.source, self.rule),
+        }
+    }
+
+    /// Returns the title of a table of the votes, with the form of the result: `Vote by irv: majority`.
+    pub fn title(&self) -> String {
+        match self.is_of_estimates() {
+            true => "Estimates".to_owned(),
+            false => format!("Vote by {}: {}", self.rule, self.form.word()),
+        }
+    }
+
     /// Returns whether only one voter was asked, so that there was no vote.
     pub fn is_one_voice(&self) -> bool {
         self.electorate < 2

@@ -85,6 +85,9 @@ impl Frame {
 
     /// Records that a turn produced nothing.
     pub(super) fn absent(&mut self, turn: &Turn) {
+        if turn.needless {
+            self.board.absent.needless.push(turn.seat);
+        }
         let absent = match turn.stage.purpose {
             // It has no answer of its own.
             _ if stages::is_aside(turn.stage) => return,

@@ -8,7 +8,7 @@ use super::ledger::Spent;
 use super::machine::NEEDLESS;
 use super::plan::{PRIVATE, Plan};
 use super::spoken::spoken;
-use super::stages;
+use super::stages::{self, is_or_are};
 use super::verdict::Verdict;
 use crate::event::{Event, Outcome};
 use crate::ids::{SeatName, ThreadId, TurnId};
@@ -229,6 +229,9 @@ impl Report {
             }
             Fact::Grouped(grouping) => format!("  {}", grouping.told()),
             Fact::Counted(counted) if counted.is_one_voice() => return None,
+            Fact::Counted(counted) if counted.is_of_estimates() => {
+                format!("  {}", counted.notes.join("; "))
+            }
             Fact::Counted(counted) => format!(
                 "  counted by {}: {}, agreement {:.2}",
                 counted.rule,
@@ -373,8 +376,20 @@ impl Report {
                         s.what = limit.words().into();
                     }
                 }
-                self.notices
-                    .push(format!("{} stops the stage {stage}", limit.words()));
+                let mut names: Vec<&str> = seats.iter().map(SeatName::as_str).collect();
+                names.dedup();
+                let not_asked = match names.as_slice() {
+                    [] => String::new(),
+                    names => format!(
+                        ": {} {} not asked",
+                        names.join(", "),
+                        is_or_are(names.len())
+                    ),
+                };
+                self.notices.push(format!(
+                    "{} stops the stage {stage}{not_asked}",
+                    limit.words()
+                ));
             }
             Fact::AnswerRead {
                 seat,

@@ -68,28 +68,133 @@ pub(super) fn outcome(form: Outcome, cut: bool, failed: bool) -> Outcome {
     }
 }
 
-/// Returns the first line above an answer. `abstained` is the number of members that were asked for a vote and cast
-/// none.
+/// What was counted, as headings name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Voices {
+    /// The votes of the council.
+    Council,
+    /// The answers of the members that were asked until the result was certain: others of the council were not.
+    Asked,
+    /// One answer that other members were asked to find defects in.
+    Checked,
+    /// Several answers of one member.
+    Samples(SeatName),
+    /// Estimates: the name of what decides between them.
+    Estimates(&'static str),
+}
+
+/// The numbers of a heading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tallied {
+    /// Votes for the winner, or for the leader.
+    pub(super) backers: u64,
+    /// Readable votes.
+    pub(super) voters: u64,
+    /// The members that were asked for a vote and cast none.
+    pub(super) abstained: u64,
+    /// The members that were stopped because the result was certain without them.
+    pub(super) needless: u64,
+}
+
+impl Tallied {
+    /// Returns the members that did not vote: `, 1 abstained, 2 not needed`.
+    fn silent(self) -> String {
+        let mut out = String::new();
+        for (count, what) in [(self.abstained, "abstained"), (self.needless, "not needed")] {
+            if count > 0 {
+                out.push_str(&format!(", {count} {what}"));
+            }
+        }
+        out
+    }
+}
+
+/// Returns the first line above an answer.
 pub(super) fn heading(
     outcome: Outcome,
     form: Outcome,
-    backers: u64,
-    voters: u64,
-    abstained: u64,
+    tallied: Tallied,
+    voices: &Voices,
 ) -> String {
-    let of = match (voters, abstained) {
-        (0, _) => String::new(),
-        (_, 0) => format!(" ({backers} of {voters})"),
-        (_, n) => format!(" ({backers} of {voters}, {n} abstained)"),
+    let Some(own) = own_words(form, tallied, voices) else {
+        return of_council(outcome, form, tallied);
     };
-    let whose = match abstained {
-        0 => "of the council",
+    match outcome {
+        Outcome::Degraded => format!("Degraded: seats failed on the way; {own}"),
+        Outcome::CutByBudget => format!("Cut by a limit: the best so far; {own}"),
+        _ => {
+            let mut letters = own.chars();
+            let first = letters.next().map(|c| c.to_uppercase().to_string());
+            first.unwrap_or_default() + letters.as_str()
+        }
+    }
+}
+
+/// Returns what a count that is no vote of the council found; `None` if it is one.
+fn own_words(form: Outcome, tallied: Tallied, voices: &Voices) -> Option<String> {
+    let Tallied {
+        backers, voters, ..
+    } = tallied;
+    let silent = tallied.silent();
+    let of = format!("({backers} of {voters}{silent})");
+    let own = match (voices, form) {
+        (Voices::Council, Outcome::Unanimous) if voters == 1 => {
+            "one answer, without a council".to_owned()
+        }
+        (Voices::Checked, Outcome::Unanimous) if voters == 1 => {
+            "one answer, which other members checked".to_owned()
+        }
+        (Voices::Council | Voices::Checked, _) => return None,
+        (Voices::Estimates(_), Outcome::NoQuorum) => {
+            "no quorum: too few readable estimates to decide".to_owned()
+        }
+        (_, Outcome::NoQuorum) => "no quorum: too few readable answers to decide".to_owned(),
+        (Voices::Estimates(_), _) if voters == 1 => "one estimate, without a council".to_owned(),
+        (_, Outcome::Unanimous) if voters == 1 => "one answer, without a council".to_owned(),
+        (Voices::Estimates(_), Outcome::Unanimous) => format!("all estimates are equal {of}"),
+        (Voices::Estimates(_), Outcome::Split) => format!("the estimates are split {of}"),
+        (Voices::Estimates(middle), _) => {
+            format!("{middle} of {voters} estimates ({backers} in the middle half{silent})")
+        }
+        (Voices::Samples(seat), form) => {
+            let answers = format!("answers of {seat}");
+            match form {
+                Outcome::Unanimous => format!("all {answers} agree {of}"),
+                Outcome::Majority => format!("a majority of the {answers} {of}"),
+                Outcome::Split => format!("the {answers} are split {of}"),
+                _ => format!("a plurality of the {answers}, no majority {of}"),
+            }
+        }
+        (Voices::Asked, Outcome::Unanimous) => format!("all members that were asked agree {of}"),
+        (Voices::Asked, Outcome::Majority) => {
+            format!("a majority of the members that were asked {of}")
+        }
+        (Voices::Asked, Outcome::Split) => format!("the members that were asked are split {of}"),
+        (Voices::Asked, _) => {
+            format!("a plurality of the members that were asked, no majority {of}")
+        }
+    };
+    Some(own)
+}
+
+/// Returns the heading of a vote of the council.
+fn of_council(outcome: Outcome, form: Outcome, tallied: Tallied) -> String {
+    let Tallied {
+        backers, voters, ..
+    } = tallied;
+    let silent = tallied.silent();
+    let of = match voters {
+        0 => String::new(),
+        _ => format!(" ({backers} of {voters}{silent})"),
+    };
+    let whose = match silent.as_str() {
+        "" => "of the council",
         _ => "of the votes",
     };
     match outcome {
         // A council of one always agrees, which says nothing.
         Outcome::Unanimous if voters == 1 => "One answer, without a council".to_owned(),
-        Outcome::Unanimous if abstained > 0 => format!("All votes agree{of}"),
+        Outcome::Unanimous if !silent.is_empty() => format!("All votes agree{of}"),
         Outcome::Unanimous => format!("The council is unanimous{of}"),
         Outcome::Majority => format!("A majority {whose}{of}"),
         Outcome::Plurality => format!("A plurality, no majority{of}"),

@@ -68,9 +68,8 @@ pub fn why(report: &Report) -> Vec<String> {
             )
             .collect();
         out.push(format!(
-            "{place}, {} counted by {}: {}.",
-            counted.source,
-            counted.rule,
+            "{place}, {}: {}.",
+            counted.source_words(),
             who.join("; ")
         ));
         out.extend(
@@ -94,6 +93,10 @@ pub fn why(report: &Report) -> Vec<String> {
         };
         out.push(match counted.is_one_voice() {
             true => format!("{result}: only one voter was asked."),
+            // The notes say how many are near it.
+            false if counted.is_of_estimates() => {
+                format!("{result}, agreement {:.2}.", counted.agreement)
+            }
             false => format!(
                 "{result}: {}, {} of {} put it first, agreement {:.2}.",
                 counted.form.word(),

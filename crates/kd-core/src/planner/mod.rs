@@ -23,6 +23,8 @@ use crate::deliberation::plan::{
     Complexity, ITERATE, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING,
     SPENDING, Seat, Task, Voting, WRITING,
 };
+use crate::deliberation::protocols::Asks;
+use crate::deliberation::stages::{self, is_or_are};
 use crate::deliberation::{Cut, Deliberation, Spent, protocols};
 use crate::ids::SeatName;
 use crate::models;
@@ -377,6 +379,9 @@ pub fn plan_with(
         plan.ask_back = Some(ask_back::rule(&plan, brief));
     }
     notices.extend(fit(&mut plan));
+    if brief.all_sit {
+        notices.extend(unasked(&plan));
+    }
     check(&plan)?;
     warn(&plan, auto.is_some(), &mut notices);
     Ok(Planned { plan, notices })
@@ -477,6 +482,61 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
     })
 }
 
+/// Returns which of the members named by the user a protocol does not ask, or may not ask, and why.
+fn unasked(plan: &Plan) -> Option<String> {
+    let protocol = protocols::find(&plan.protocol)?;
+    let (order, sure) = stages::asked_first(plan, protocol);
+    let (sure, rest) = order.split_at_checked(sure)?;
+    let names = |seats: &[usize]| -> String {
+        let names: Vec<&str> = seats
+            .iter()
+            .map(|s| plan.seats[*s].agent.as_str())
+            .collect();
+        names.join(", ")
+    };
+    let is_one = protocol.asks == Asks::One;
+    (!rest.is_empty()).then(|| match is_one {
+        true => format!(
+            "{} asks {} alone, the strongest of the named members or the first of equal ones: {} {} not asked for an answer; `--protocol vote` asks all",
+            protocol.name,
+            names(sure),
+            names(rest),
+            is_or_are(rest.len())
+        ),
+        false => format!(
+            "{} asks {} first, and {} only while the result is not certain; `--protocol vote` asks all",
+            protocol.name,
+            names(sure),
+            names(rest)
+        ),
+    })
+}
+
+/// Tells which members give an opinion without a vote: their agents vote in other seats.
+fn without_votes(plan: &Plan) -> Option<String> {
+    let silent = plan
+        .seats
+        .iter()
+        .filter(|s| s.no_vote && s.has(Duty::Opine));
+    let told = silent.filter_map(|seat| {
+        let same = |other: &&Seat| other.agent == seat.agent && other.has(Duty::Vote);
+        let voter = plan.seats.iter().find(same)?;
+        Some(format!(
+            "{} ({} votes as {})",
+            seat.name(),
+            seat.agent,
+            voter.name()
+        ))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "an opinion, but no vote, since two seats of an agent are no two opinions: {}",
+            told.join(", ")
+        )
+    })
+}
+
 /// Adds notices for the user.
 fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
     let idle = |s: &&Seat| s.has(Duty::Moderate) || s.has(Duty::Reserve);
@@ -492,6 +552,7 @@ fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
             idle.join(", ")
         ));
     }
+    notices.extend(without_votes(plan));
     let known: Vec<f64> = plan.seats.iter().filter_map(|s| s.reliability).collect();
     if let (Some(best), Some(worst)) = (
         known.iter().copied().reduce(f64::max),
@@ -795,6 +856,28 @@ mod tests {
         }
         config.council.chair = Some("m2".into());
         assert_eq!(chair(&config, &names[..2]), ("m2".to_owned(), true));
+    }
+
+    #[test]
+    fn unequal_members_are_told_of_auto_unless_it_chose() {
+        let (mut config, names) = five();
+        for (name, right) in names.iter().zip([0.9, 0.6, 0.6, 0.6, 0.6]) {
+            if let Some(agent) = config.agents.get_mut(name) {
+                agent.reliability = Some(right);
+            }
+        }
+        let brief = Brief {
+            question: "Is it safe?",
+            asked: "Is it safe?",
+            ..Brief::default()
+        };
+        let told = |config: &Config| {
+            let notices = plan(config, &brief).unwrap().notices;
+            notices.iter().any(|n| n.contains("use --protocol auto"))
+        };
+        assert!(told(&config));
+        config.deliberation.protocol = "auto".into();
+        assert!(!told(&config));
     }
 
     #[test]

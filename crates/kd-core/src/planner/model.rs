@@ -547,6 +547,16 @@ mod tests {
     }
 
     #[test]
+    fn hybrid_asks_a_model_only_if_the_rules_call_a_question_complex() {
+        let complex = "Compare the architecture, the costs and the risks of three designs, and recommend a strategy.";
+        for (asked, hybrid) in [("What is a queue?", false), (complex, true)] {
+            assert!(!wants_model(PlanningMode::Static, asked));
+            assert!(wants_model(PlanningMode::Llm, asked));
+            assert_eq!(wants_model(PlanningMode::Hybrid, asked), hybrid, "{asked}");
+        }
+    }
+
+    #[test]
     fn an_agent_is_named_by_its_model_too() {
         let good = read(&reply("gpt-5", 3), false).unwrap();
         assert_eq!(good.choice.members.unwrap()[1].model, "bob");

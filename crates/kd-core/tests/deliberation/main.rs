@@ -5,6 +5,7 @@ mod damaged;
 mod estimates;
 mod families;
 mod faults;
+mod headings;
 mod kinds;
 mod laboratory;
 mod marks;

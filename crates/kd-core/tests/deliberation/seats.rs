@@ -1,10 +1,14 @@
 //! Who takes part in a council, and who has a vote.
 
+use crate::room::{Answer, good, run};
 use kd_core::config::{AgentConfig, Config, MemberPlan};
+use kd_core::deliberation::Plan;
 use kd_core::deliberation::plan::{Seat, Strategy};
 use kd_core::deliberation::protocols::PROTOCOLS;
 use kd_core::planner::{Brief, plan};
 use kd_core::roles::Duty;
+use kd_core::view::View;
+use std::collections::BTreeSet;
 
 fn agents(count: usize) -> Config {
     let mut config = Config::default();
@@ -68,6 +72,119 @@ fn whoever_is_named_gives_one_opinion_and_has_one_vote() {
             }
         }
     }
+}
+
+/// Plays a plan whose members give the same answer, or each another.
+fn played(plan: &Plan, agree: bool) -> (BTreeSet<String>, Vec<String>) {
+    let mut asked_of = BTreeSet::new();
+    let held = run(plan, |asked| {
+        asked_of.insert(asked.seat.clone());
+        let other = (asked.seat.len() + usize::from(asked.seat.as_bytes()[1])) % 2 == 0;
+        Answer::Text(good(asked, if agree || other { "yes" } else { "no" }))
+    });
+    let agents = plan
+        .seats
+        .iter()
+        .filter(|s| asked_of.contains(s.name().as_str()));
+    let agents = agents.map(|s| s.agent.clone()).collect();
+    let report = View::of(&held.records).report;
+    (agents, [report.notices, report.enough].concat())
+}
+
+#[test]
+fn whoever_is_named_is_asked_or_it_is_told_who_is_not_and_why() {
+    let strategies = [
+        None,
+        Some(Strategy::Refine),
+        Some(Strategy::Escalate),
+        Some(Strategy::Specialize),
+        Some(Strategy::Debate),
+    ];
+    let mut told = 0;
+    for protocol in PROTOCOLS {
+        for named in 1..=7 {
+            // A strategy changes later passes only.
+            let few = if named == 4 { 5 } else { 1 };
+            for strategy in strategies.into_iter().take(few) {
+                let mut config = agents(8);
+                let members: Vec<String> = (1..=named).map(|n| format!("m{n}")).collect();
+                config.deliberation.protocol = protocol.name.into();
+                config.deliberation.answer = Some(match protocol.name {
+                    "delphi" => "number".into(),
+                    _ => "yes-no".into(),
+                });
+                config.deliberation.iteration.enabled = strategy.is_some();
+                config.deliberation.iteration.max_iterations = 2;
+                config.deliberation.iteration.strategy = strategy.unwrap_or_default();
+                let brief = Brief {
+                    question: "Is it safe?",
+                    asked: "Is it safe?",
+                    members: &members,
+                    all_sit: true,
+                    ..Brief::default()
+                };
+                let planned = plan(&config, &brief).unwrap();
+                for agree in [true, false] {
+                    let (asked, after) = played(&planned.plan, agree);
+                    let case = format!("{} -m {named} {strategy:?} {agree}", protocol.name);
+                    for member in members.iter().filter(|m| !asked.contains(*m)) {
+                        let names = |notice: &&String| {
+                            let mut words = notice.split(|c: char| !c.is_alphanumeric());
+                            words.any(|word| word == member)
+                        };
+                        let before = planned.notices.iter().filter(names);
+                        let before: Vec<&String> = before.collect();
+                        assert!(
+                            !before.is_empty(),
+                            "{case}: nothing says that {member} is not asked"
+                        );
+                        // What the plan leaves open is told when it is known.
+                        let is_certain =
+                            before.iter().any(|n| n.contains("not asked for an answer"));
+                        assert!(
+                            is_certain || after.iter().any(|n| names(&n)),
+                            "{case}: {member}: {after:?}"
+                        );
+                        told += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(told > 100, "{told}");
+}
+
+#[test]
+fn opinions_without_a_vote_are_told() {
+    let mut config = agents(3);
+    let seats = [
+        ("m1", "opinion-giver"),
+        ("m2", "skeptic"),
+        ("m1", "creative"),
+    ];
+    let seats = seats.map(|(model, role)| MemberPlan {
+        model: model.into(),
+        role: role.into(),
+        ..MemberPlan::default()
+    });
+    config.deliberation.council.members = Some(seats.to_vec());
+    let brief = Brief {
+        question: "Why?",
+        asked: "Why?",
+        ..Brief::default()
+    };
+    let told = |config: &Config| {
+        let notices = plan(config, &brief).unwrap().notices;
+        notices.into_iter().find(|n| n.contains("no vote"))
+    };
+    assert_eq!(
+        told(&config).as_deref(),
+        Some(
+            "an opinion, but no vote, since two seats of an agent are no two opinions: m1-creative (m1 votes as m1)"
+        )
+    );
+    config.deliberation.council.members = None;
+    assert_eq!(told(&config), None);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Cascade: the two cheapest members answer; if they disagree, the next one is asked.
 
-use super::{Ending, Protocol, Step};
+use super::{Asks, Ending, Protocol, Step};
 use crate::deliberation::board::Board;
 use crate::deliberation::count::Source;
 use crate::deliberation::plan::Plan;
@@ -21,6 +21,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Recount(Source::Ballots),
     ],
     ending: Ending::Winner,
+    asks: Asks::UntilCertain,
     certain: false,
     learns: false,
     calls: |h| h.opining + h.judge + h.open_voting + h.arbiter + 1,

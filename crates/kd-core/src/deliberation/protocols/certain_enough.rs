@@ -1,6 +1,6 @@
 //! Certain enough: members are asked one after another, until the leader is likely enough to be right.
 
-use super::{Ending, Protocol, Step};
+use super::{Asks, Ending, Protocol, Step};
 use crate::deliberation::board::Board;
 use crate::deliberation::count::Source;
 use crate::deliberation::plan::Plan;
@@ -20,6 +20,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Recount(Source::Ballots),
     ],
     ending: Ending::Winner,
+    asks: Asks::UntilCertain,
     certain: false,
     learns: true,
     calls: |h| h.opining + h.judge + h.open_voting + h.arbiter + 1,

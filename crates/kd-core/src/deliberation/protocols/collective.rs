@@ -1,6 +1,6 @@
 //! Collective improvement: members see the current solutions without authors or reasons, and improve one.
 
-use super::{Ending, Protocol, Step, another_round};
+use super::{Asks, Ending, Protocol, Step, another_round};
 use crate::deliberation::count::Source;
 use crate::deliberation::stages::{arbitrate, judge, opinions, revise, sameness, vote};
 
@@ -23,6 +23,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Recount(Source::Ballots),
     ],
     ending: Ending::Chair,
+    asks: Asks::All,
     certain: false,
     learns: false,
     calls: |h| h.opining * (h.rounds + 1) + h.judge + h.open_voting + h.arbiter + 1,

@@ -1,6 +1,6 @@
 //! Council: blind opinions, anonymous review, vote, conclusion. The default pipeline.
 
-use super::{Ending, Protocol, Step};
+use super::{Asks, Ending, Protocol, Step};
 use crate::deliberation::count::Source;
 use crate::deliberation::stages::{arbitrate, opinions, review, sameness, vote};
 
@@ -18,6 +18,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Recount(Source::Ballots),
     ],
     ending: Ending::Chair,
+    asks: Asks::All,
     certain: false,
     learns: false,
     calls: |h| h.opining + h.reviewing + h.judge + h.voting + h.arbiter + 1,

@@ -1,7 +1,7 @@
 //! Debate: rounds in which each member reads all others and may change its answer, then a vote. At most two rounds by
 //! default: further rounds change answers without improving them.
 
-use super::{Ending, Protocol, Step, another_round};
+use super::{Asks, Ending, Protocol, Step, another_round};
 use crate::deliberation::count::Source;
 use crate::deliberation::stages::{arbitrate, debate, judge, opinions, revise, sameness, vote};
 
@@ -24,6 +24,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Recount(Source::Ballots),
     ],
     ending: Ending::Chair,
+    asks: Asks::All,
     certain: false,
     learns: false,
     calls: |h| h.opining * (h.rounds + 1) + h.judge + h.open_voting + h.arbiter + 1,

@@ -1,6 +1,6 @@
 //! Delphi: estimates, then median and quartiles are shown to all, then new estimates. The result is the trimmed mean.
 
-use super::{Ending, Protocol, Step};
+use super::{Asks, Ending, Protocol, Step};
 use crate::deliberation::count::Source;
 use crate::deliberation::stages::estimate;
 
@@ -17,6 +17,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Count(Source::Estimates),
     ],
     ending: Ending::Winner,
+    asks: Asks::All,
     certain: false,
     learns: false,
     calls: |h| h.opining * (h.rounds + 1) + 1,

@@ -1,6 +1,6 @@
 //! Gated debate: a vote first, and one round of criticism only if it is undecided.
 
-use super::{Ending, Protocol, Step};
+use super::{Asks, Ending, Protocol, Step};
 use crate::deliberation::board::Board;
 use crate::deliberation::count::Source;
 use crate::deliberation::plan::Plan;
@@ -25,6 +25,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Recount(Source::Ballots),
     ],
     ending: Ending::Chair,
+    asks: Asks::All,
     certain: false,
     learns: false,
     calls: |h| 2 * h.opining + 2 * h.judge + 2 * h.open_voting + h.arbiter + 1,

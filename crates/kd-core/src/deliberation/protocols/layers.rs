@@ -1,6 +1,6 @@
 //! Layers: each layer reads the entire previous layer; the chair aggregates.
 
-use super::{Ending, Protocol, Step};
+use super::{Asks, Ending, Protocol, Step};
 use crate::deliberation::count::Source;
 use crate::deliberation::stages::{opinions, revise, sameness, vote};
 
@@ -20,6 +20,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Count(Source::Ballots),
     ],
     ending: Ending::Chair,
+    asks: Asks::All,
     certain: false,
     learns: false,
     calls: |h| h.opining * (h.rounds + 1) + h.judge + h.open_voting + 1,

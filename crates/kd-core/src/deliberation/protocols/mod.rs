@@ -38,6 +38,8 @@ pub struct Protocol {
     pub steps: &'static [Step],
     /// The writer of the final answer.
     pub ending: Ending,
+    /// The members that are asked.
+    pub asks: Asks,
     /// Whether first answers may be cancelled once they cannot change the result.
     pub certain: bool,
     /// Whether members are asked in an order, and until a chance of being right, that the planner learns.
@@ -72,6 +74,17 @@ pub enum Ending {
     Chair,
     /// The winning answer is the final answer.
     Winner,
+}
+
+/// The members of a council that a protocol asks for an answer or for a check of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// All.
+    All,
+    /// One after another, until the result is certain.
+    UntilCertain,
+    /// The strongest alone.
+    One,
 }
 
 /// All protocols. The first is the default.

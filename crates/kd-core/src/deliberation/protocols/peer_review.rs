@@ -1,7 +1,7 @@
 //! Peer review: each member ranks the answers of the others; the rankings are the ballots; the chair writes the
 //! conclusion.
 
-use super::{Ending, Protocol, Step};
+use super::{Asks, Ending, Protocol, Step};
 use crate::deliberation::count::Source;
 use crate::deliberation::stages::{arbitrate, opinions, review, sameness};
 
@@ -18,6 +18,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Recount(Source::Rankings),
     ],
     ending: Ending::Chair,
+    asks: Asks::All,
     certain: false,
     learns: false,
     calls: |h| h.opining + h.reviewing + h.judge + h.arbiter + 1,

@@ -1,6 +1,6 @@
 //! Red team: one member answers, the others list defects, the author fixes or rebuts them, and all vote on old and new.
 
-use super::{Ending, Protocol, Step};
+use super::{Asks, Ending, Protocol, Step};
 use crate::deliberation::count::Source;
 use crate::deliberation::stages::{attack, opinions, rebut, vote};
 
@@ -16,6 +16,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Count(Source::Ballots),
     ],
     ending: Ending::Winner,
+    asks: Asks::All,
     certain: false,
     learns: false,
     calls: |h| 1 + h.attacking + 1 + h.voting + 1,

@@ -1,6 +1,6 @@
 //! Round table: all members read the grouped answers with the size of each group, then answer again.
 
-use super::{Ending, Protocol, Step, another_round};
+use super::{Asks, Ending, Protocol, Step, another_round};
 use crate::deliberation::count::Source;
 use crate::deliberation::stages::{arbitrate, judge, opinions, revise, sameness, vote};
 
@@ -25,6 +25,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Recount(Source::Ballots),
     ],
     ending: Ending::Chair,
+    asks: Asks::All,
     certain: false,
     learns: false,
     calls: |h| (h.opining + h.judge) * (h.rounds + 1) + h.open_voting + h.arbiter + 1,

@@ -1,6 +1,6 @@
 //! Sample and vote: the strongest member answers several times. The baseline that a council must beat at equal cost.
 
-use super::{Ending, Protocol, Step};
+use super::{Asks, Ending, Protocol, Step};
 use crate::deliberation::count::Source;
 use crate::deliberation::stages::{judge, opinions, sameness};
 
@@ -15,6 +15,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Count(Source::Answers),
     ],
     ending: Ending::Chair,
+    asks: Asks::One,
     certain: true,
     learns: false,
     calls: |h| h.samples + h.judge + 1,

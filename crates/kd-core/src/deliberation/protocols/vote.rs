@@ -1,6 +1,6 @@
 //! Vote: members answer blind, and the answers are the ballots; open answers are put to a vote.
 
-use super::{Ending, Protocol, Step};
+use super::{Asks, Ending, Protocol, Step};
 use crate::deliberation::count::Source;
 use crate::deliberation::stages::{arbitrate, judge, opinions, sameness, vote};
 
@@ -18,6 +18,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
         Step::Recount(Source::Ballots),
     ],
     ending: Ending::Chair,
+    asks: Asks::All,
     certain: true,
     learns: false,
     calls: |h| h.opining + h.judge + h.open_voting + h.arbiter + 1,

@@ -290,11 +290,15 @@ pub(crate) fn compose(
         .as_ref()
         .filter(|c| c.voters > 1 && !undecided)
     {
+        let how = match counted.is_of_estimates() && plan.writing >= STATED {
+            true => "in the middle half".to_owned(),
+            false => format!("by {}", counted.rule),
+        };
         part(
             "Confidence",
             &format!(
-                "{:.2} – {} of {} by {}; agreement, no probability of being right",
-                counted.agreement, counted.backers, counted.voters, counted.rule
+                "{:.2} – {} of {} {how}; agreement, no probability of being right",
+                counted.agreement, counted.backers, counted.voters
             ),
         );
     }

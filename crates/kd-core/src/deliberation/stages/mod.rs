@@ -24,6 +24,7 @@ pub(super) use ballot::{foretells, form as ballot_form};
 pub(super) use compress::extract;
 pub(super) use conclude::{Conclusion, chairs, compose, material_bytes_max};
 pub(super) use opinions::read_again;
+pub(crate) use opinions::{asked_first, is_or_are};
 pub(super) use vote::{calls as calls_of_a_vote, needs_ballots};
 
 use super::blind;

@@ -5,7 +5,8 @@ use crate::deliberation::answer::{AnswerKind, confidence, confidence_in, marked}
 use crate::deliberation::board::{Answer, Board, note, object_in, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::labels::Labels;
-use crate::deliberation::plan::Plan;
+use crate::deliberation::plan::{Plan, STATED};
+use crate::deliberation::protocols::{Asks, Protocol};
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::ids::SeatName;
@@ -17,14 +18,17 @@ use serde_json::{Value, json};
 /// All members whose role gives opinions.
 pub(in crate::deliberation) static STAGE: Stage = STAGE_BASE;
 
+/// Maximum answers of one member, as in the settings: a record may state any number.
+const SAMPLES_MAX: u32 = 40;
+
 /// The strongest member, several times.
 pub(in crate::deliberation) static SAMPLES: Stage = Stage {
     name: "samples",
     title: "answers of one member",
     seats: |plan, board| {
         let best = strongest(plan, board).into_iter().take(1);
-        best.flat_map(|s| vec![s; plan.samples.max(1) as usize])
-            .collect()
+        let samples = plan.samples.clamp(1, SAMPLES_MAX);
+        best.flat_map(|s| vec![s; samples as usize]).collect()
     },
     ..STAGE_BASE
 };
@@ -42,6 +46,7 @@ pub(in crate::deliberation) static PAIR: Stage = Stage {
     name: "pair",
     title: "the two cheapest",
     seats: |plan, board| cheapest(plan, board).into_iter().take(2).collect(),
+    end: end_of_cascade,
     ..STAGE_BASE
 };
 
@@ -57,6 +62,7 @@ pub(in crate::deliberation) static REST_UNLESS_AGREED: Stage = Stage {
         next.retain(|s| board.answer_of(*s).is_none() && !board.absent.answers.contains(s));
         next.into_iter().take(1).collect()
     },
+    end: end_of_cascade,
     ..STAGE_BASE
 };
 
@@ -417,6 +423,61 @@ pub(super) fn put(
 fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     board.settle(plan);
     Vec::new()
+}
+
+/// Returns the members that give opinions and have not been asked for one.
+pub(in crate::deliberation) fn unasked(plan: &Plan, board: &Board) -> Vec<usize> {
+    let mut seats = opiners(plan, board);
+    seats.retain(|s| board.answer_of(*s).is_none() && !board.absent.answers.contains(s));
+    seats
+}
+
+/// Returns the members of a council in the order in which a protocol that may not ask all asks them, and how many of
+/// them it asks in any case. Empty if it asks all.
+pub(crate) fn asked_first(plan: &Plan, protocol: &Protocol) -> (Vec<usize>, usize) {
+    let board = Board {
+        seats: plan.at_the_table(),
+        ..Board::default()
+    };
+    match protocol.asks {
+        Asks::All => (Vec::new(), 0),
+        Asks::One => (strongest(plan, &board), 1),
+        Asks::UntilCertain if protocol.learns => {
+            let (rule, members) = enough_of(plan, &board);
+            (rule.order.iter().map(|at| members[*at]).collect(), 1)
+        }
+        Asks::UntilCertain => (cheapest(plan, &board), 2),
+    }
+}
+
+/// Ends a stage of a cascade: tells who is not asked.
+fn end_of_cascade(board: &mut Board, plan: &Run) -> Vec<Fact> {
+    let mut facts = end(board, plan);
+    let spared = unasked(plan, board);
+    if plan.writing >= STATED && board.two_agree() && !spared.is_empty() {
+        let names: Vec<&str> = spared
+            .iter()
+            .map(|s| plan.seats[*s].name().as_str())
+            .collect();
+        facts.push(Fact::Noted {
+            seat: None,
+            stage: "cascade".into(),
+            text: format!(
+                "two members agree, so {} {} not asked",
+                names.join(", "),
+                is_or_are(names.len())
+            ),
+        });
+    }
+    facts
+}
+
+/// Returns the verb of a list of names.
+pub(crate) fn is_or_are(names: usize) -> &'static str {
+    match names {
+        1 => "is",
+        _ => "are",
+    }
 }
 
 /// Returns the flaw that a later answer names in the earlier one, if any.

@@ -59,6 +59,9 @@ pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
             if let Some(persona) = &seat.persona {
                 role.push_str(&format!(" ({persona})"));
             }
+            if seat.no_vote {
+                role.push_str(", no vote");
+            }
             if seat.member.weight != 1.0 {
                 role.push_str(&format!(", weight {}", seat.member.weight));
             }
@@ -151,11 +154,7 @@ pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<S
     let Some(counted) = report.count().filter(|counted| !counted.is_one_voice()) else {
         return Vec::new();
     };
-    let mut out = vec![styles.bold(&format!(
-        "Vote by {}: {}",
-        counted.rule,
-        counted.form.word()
-    ))];
+    let mut out = vec![styles.bold(&counted.title())];
     let name = |c: usize| counted.candidates.get(c).map_or("", String::as_str);
     let rows: Vec<[String; 4]> = counted
         .firsts

@@ -131,10 +131,9 @@ fn told(change: &Change, then: &WhatIf, found: &WhatIf) -> Vec<String> {
             })
             .collect();
         lines.push(format!(
-            "pass {}, {} counted by {}: {}",
+            "pass {}, {}: {}",
             counted.pass,
-            counted.source,
-            counted.rule,
+            counted.source_words(),
             who.join("; ")
         ));
     }
