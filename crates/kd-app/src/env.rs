@@ -271,7 +271,7 @@ impl Env {
     }
 
     /// The variables, for backends. With `offline` nothing is downloaded.
-    pub fn of_backends(&self, offline: bool) -> kd_backends::Env {
+    pub(crate) fn of_backends(&self, offline: bool) -> kd_backends::Env {
         let vars = Arc::clone(&self.vars);
         kd_backends::Env::looking_up(move |name| match name {
             "KD_OFFLINE" if offline => Some("1".into()),
@@ -281,7 +281,7 @@ impl Env {
 
     /// Returns the options with which agents are started: the variables, and whether the user trusts the files that
     /// agent programs run and obey in the working folder. If that cannot be determined, they are not trusted.
-    pub fn backend_options(&self) -> kd_backends::Options {
+    pub(crate) fn backend_options(&self) -> kd_backends::Options {
         let trusts = || {
             let store = TrustStore::new(&self.user_dirs()).ok()?;
             store
@@ -309,7 +309,7 @@ impl Env {
     }
 
     /// The user's own folders.
-    pub fn user_dirs(&self) -> UserDirs {
+    pub(crate) fn user_dirs(&self) -> UserDirs {
         UserDirs::from_env(&|name| self.var_os(name))
     }
 
