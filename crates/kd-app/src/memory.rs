@@ -56,3 +56,25 @@ pub fn forget(name: Option<&str>, env: &Env) -> Result<bool, UserError> {
     })?;
     Ok(has_changed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preference_is_remembered_until_it_is_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::of([("HOME", dir.path())]).in_folder(dir.path());
+        assert!(read(&env).unwrap().is_empty());
+        set("tone", "short", &env).unwrap();
+        set("domain", "sailing", &env).unwrap();
+        let kept = read(&env).unwrap();
+        assert_eq!(kept.preferences.get("tone").unwrap(), "short");
+        assert_eq!(kept.domain, "sailing");
+        assert!(!forget(Some("color"), &env).unwrap());
+        assert!(forget(Some("domain"), &env).unwrap());
+        assert!(forget(Some("tone"), &env).unwrap());
+        assert!(read(&env).unwrap().is_empty());
+        assert!(!forget(None, &env).unwrap());
+    }
+}

@@ -179,3 +179,78 @@ impl Change {
         change
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Map, Value, json};
+
+    /// Creates a table of models, each with its price in US dollars per million tokens.
+    fn table(prices: &[(&str, u32)]) -> Table {
+        let row = |(model, usd): &(&str, u32)| {
+            let usd = f64::from(*usd) / 1e6;
+            let row = json!({"litellm_provider": "openai", "mode": "chat",
+                "input_cost_per_token": usd, "output_cost_per_token": usd});
+            ((*model).to_owned(), row)
+        };
+        let list: Map<String, Value> = prices.iter().map(row).collect();
+        let list = serde_json::to_vec(&list).unwrap();
+        Table::from_litellm(&list, "2026-01-02", "a test").unwrap()
+    }
+
+    #[test]
+    fn a_change_counts_each_model_once() {
+        let old = table(&[("same", 1), ("up", 1), ("down", 2), ("gone", 1)]);
+        let new = table(&[("same", 1), ("up", 2), ("down", 1), ("new", 1)]);
+        let change = Change {
+            new: 1,
+            gone: 1,
+            dearer: 1,
+            cheaper: 1,
+        };
+        assert_eq!(Change::between(&old, &new), change);
+        assert_eq!(Change::between(&new, &new), Change::default());
+    }
+
+    #[test]
+    fn a_price_of_the_settings_replaces_that_of_the_table() {
+        let mut config = Config::default();
+        let listed = rows(&config).len();
+        let (service, model) = {
+            let all = rows(&config);
+            let plain = all.iter().find(|row| row.above == 0).unwrap();
+            assert!(plain.listed);
+            (plain.service.to_owned(), plain.model.to_owned())
+        };
+        let own = Price {
+            input: 7.0,
+            output: 8.0,
+            ..Price::default()
+        };
+        let provider = config.providers.entry(service.clone()).or_default();
+        provider.prices.insert(model.clone(), own);
+        let all = rows(&config);
+        let mut of_model = all
+            .iter()
+            .filter(|row| (row.service, row.model) == (&service, &model));
+        let row = of_model.next().unwrap();
+        assert_eq!((row.price, row.listed), (&own, false));
+        assert!(of_model.next().is_none() && all.len() <= listed);
+        // Another address may have other prices.
+        let provider = config.providers.entry(service.clone()).or_default();
+        provider.base_url = Some("http://localhost:1".to_owned());
+        provider.prices.clear();
+        assert!(rows(&config).iter().all(|row| row.service != service));
+    }
+
+    #[test]
+    fn nothing_is_fetched_offline_or_from_an_odd_revision() {
+        let env = Env::of([("KD_OFFLINE", "1")]);
+        let error = update(None, None, &env).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NoPrices, "{error}");
+        for odd in ["", "../x", ".x", "a/b", "a b"] {
+            let error = update(Some(odd), None, &env).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Usage, "{odd}: {error}");
+        }
+    }
+}

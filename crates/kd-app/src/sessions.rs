@@ -51,3 +51,25 @@ pub fn forget(seats: &[SeatName], env: &Env) -> Result<(), UserError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_members_with_a_session_are_named_and_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::of([("HOME", dir.path())]).in_folder(dir.path());
+        let layout = env.make_layout().unwrap().layout;
+        let [ada, bo] = ["ada", "bo"].map(|name| SeatName::new(name).unwrap());
+        session::update(&layout, &ada, |state| state.resume_id = Some("s1".into())).unwrap();
+        session::update(&layout, &bo, |state| state.resume_id = None).unwrap();
+        assert_eq!(kept(None, &env).unwrap(), std::slice::from_ref(&ada));
+        assert_eq!(kept(Some("bo"), &env).unwrap(), []);
+        let error = kept(Some("cy"), &env).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::UnknownMember);
+        assert_eq!(error.next.unwrap(), "members are: ada, bo");
+        forget(&[ada], &env).unwrap();
+        assert_eq!(kept(None, &env).unwrap(), []);
+    }
+}
