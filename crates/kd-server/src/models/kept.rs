@@ -7,7 +7,6 @@ use super::fault::Fault;
 use super::talk::Asked;
 use super::transcript::Transcript;
 use crate::answer::Answer;
-use crate::blocking::off;
 use crate::identity::Identity;
 use kd_app::Started;
 use kd_app::acting::Errand;
@@ -120,12 +119,18 @@ pub(super) async fn ask(
 ) -> Result<(Kept, Started), Fault> {
     let asked = face.talks.ask(caller, transcript, council, thread)?;
     let ask = asked.ask.clone();
-    let started = off(&face.host, move |host| host.ask(&ask)).await;
+    let started = face
+        .opening
+        .off(&face.host, move |host| host.ask(&ask))
+        .await;
     let mut started = started.map_err(Fault::broken)?;
     if started.is_err() && asked.can_begin_anew() {
         // The thread is gone or busy: the transcript contains everything needed.
         let ask = asked.anew.clone();
-        let again = off(&face.host, move |host| host.ask(&ask)).await;
+        let again = face
+            .opening
+            .off(&face.host, move |host| host.ask(&ask))
+            .await;
         started = again.map_err(Fault::broken)?;
     }
     let started = started.map_err(|why| {
@@ -199,7 +204,10 @@ pub(super) async fn aside(
 }
 
 async fn begin(face: &Arc<Face>, errand: Errand) -> Result<Result<Started, String>, Fault> {
-    let started = off(&face.host, move |host| host.act(&errand)).await;
+    let started = face
+        .opening
+        .off(&face.host, move |host| host.act(&errand))
+        .await;
     let started = started.map_err(Fault::broken)?;
     Ok(started.map_err(|why| why.0))
 }

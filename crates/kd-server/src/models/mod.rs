@@ -19,6 +19,7 @@ mod transcript;
 
 use crate::answer::Answer;
 use crate::answer::Told;
+use crate::blocking::Opening;
 use crate::consult::{Consultations, Running};
 use crate::identity::Identity;
 use axum::body::Bytes;
@@ -61,6 +62,7 @@ const PREFIX: &str = "kd/";
 /// State shared by the handlers.
 struct Face {
     host: Arc<dyn Host>,
+    opening: Opening,
     running: Consultations,
     talks: Talks,
     /// The threads of conversations with tools.
@@ -86,6 +88,7 @@ pub(crate) fn busy(path: &str, status: StatusCode, why: &'static str) -> Respons
 pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
     let face = Arc::new(Face {
         host,
+        opening: Opening::default(),
         running,
         talks: Talks::default(),
         acts: acts::Acts::default(),
