@@ -16,17 +16,16 @@
 //! a member. The message keeps the contents as they were when it was sent, in its file and in every later prompt.
 
 use crate::clean::{clean_line, clean_text};
-use crate::markdown::fence;
-use crate::mention;
+use crate::markdown::{closing, even_ends, fence};
 use crate::size::size;
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Maximum characters of a name above a block.
 const NAME_CHARS_MAX: usize = 240;
 /// The beginning of the line above a block.
 const HEAD: &str = "[attached: ";
-/// The shortest fence.
-const FENCE_MIN: usize = 3;
 
 /// Returns the block of a file with this name.
 pub fn block(name: &str, bytes: u64, text: &str) -> String {
@@ -44,15 +43,18 @@ pub fn block(name: &str, bytes: u64, text: &str) -> String {
     )
 }
 
-/// Appends blocks to a text of the user. A code block that the text leaves open is closed first.
+/// Appends blocks to a text of the user. A block of code or HTML that the text leaves open is closed first.
 pub fn append(text: &str, blocks: &[String]) -> String {
-    let mut body = text.trim_end().to_owned();
+    let mut body = text.trim().to_owned();
     if blocks.is_empty() {
         return body;
     }
-    if let Some(fence) = mention::open_fence(&body) {
+    if closing(&body).is_some() {
+        body = even_ends(&body).into_owned();
+    }
+    if let Some(closing) = closing(&body) {
         body.push('\n');
-        body.push_str(&fence);
+        body.push_str(&closing);
     }
     for block in blocks {
         if !body.is_empty() {
@@ -85,44 +87,55 @@ pub fn brief(body: &str) -> Cow<'_, str> {
 
 /// Returns where the blocks at the end of a message begin, and the line above each; `None` if there are none.
 fn split(body: &str) -> Option<(usize, Vec<&str>)> {
+    if !body.ends_with('`') || !body.contains(HEAD) {
+        return None;
+    }
+    let mut blocks = top_level(body).into_iter().rev();
     let mut begins = None;
     let mut heads = Vec::new();
-    let mut open: Option<&str> = None;
-    let mut at = 0;
-    let mut head: Option<(usize, &str)> = None;
-    for line in body.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
-        let line = line.trim_end();
-        if let Some(fence) = open {
-            if line == fence {
-                open = None;
+    while let Some((Block::Fenced, _)) = blocks.next() {
+        let Some((Block::Words, range)) = blocks.next() else {
+            break;
+        };
+        let head = body[range.clone()].trim_end();
+        if !head.starts_with(HEAD) || !head.ends_with(']') || head.contains('\n') {
+            break;
+        }
+        begins = Some(range.start);
+        heads.push(head);
+    }
+    heads.reverse();
+    Some((begins?, heads))
+}
+
+/// A block that is in no other one.
+enum Block {
+    Words,
+    Fenced,
+    Other,
+}
+
+fn top_level(body: &str) -> Vec<(Block, Range<usize>)> {
+    let mut blocks = Vec::new();
+    let mut depth = 0_usize;
+    for (event, range) in Parser::new(body).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                if depth == 0 {
+                    let block = match tag {
+                        Tag::Paragraph => Block::Words,
+                        Tag::CodeBlock(CodeBlockKind::Fenced(_)) => Block::Fenced,
+                        _ => Block::Other,
+                    };
+                    blocks.push((block, range));
+                }
+                depth += 1;
             }
-            continue;
-        }
-        let fence = &line[..line.len() - line.trim_start_matches('`').len()];
-        match head.take() {
-            Some((at, named)) if fence.len() >= FENCE_MIN => {
-                begins = begins.or(Some(at));
-                heads.push(named);
-                open = Some(fence);
-                continue;
-            }
-            // A line that only looks like one.
-            Some(_) => begins = None,
-            None => {}
-        }
-        if line.starts_with(HEAD) && line.ends_with(']') {
-            head = Some((start, line));
-        } else if !line.is_empty() {
-            begins = None;
-        }
-        if begins.is_none() {
-            heads.clear();
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
         }
     }
-    let begins = begins.filter(|_| open.is_none() && head.is_none())?;
-    Some((begins, heads))
+    blocks
 }
 
 /// Estimates the tokens of a text of this many bytes: four bytes are about one token in English and in code.
@@ -177,28 +190,68 @@ mod tests {
         }
     }
 
+    /// Texts after which a careless block would be swallowed, or would swallow.
+    const OPEN: &[&str] = &[
+        "look",
+        "```\nlook",
+        "````\n```\nlook",
+        "~~~~ py\nlook",
+        "~~~ `x`\n```\nlook",
+        "```\nlook\n```",
+        "```\nlook\n``` py",
+        "```\nlook\n    ```",
+        "  ~~~\nlook",
+        "- ```\n  look",
+        "- ```\n  look\n  ```",
+        "1. x\n\n   ~~~ py\n   look",
+        "> ```\n> look",
+        "> look",
+        "x\n\n    look",
+        "x\n\n\t```\n\tlook",
+        "    ```\nlook",
+        "`look",
+        "<!-- look",
+        "<pre>\nlook",
+        "<SCRIPT>\nlook",
+        "<div>\nlook",
+        "<?php look",
+        "<![CDATA[ look",
+        "<!X look",
+        "[look]: <x",
+        "[look]: x \"y",
+        "look\n---",
+        "---\nlook",
+        "| look |\n|---|",
+        "[^1]: look",
+    ];
+
     #[test]
-    fn a_file_addresses_nobody_even_below_an_open_code_block() {
+    fn a_file_addresses_nobody_even_below_an_open_block() {
         let names = [SeatName::new("ann").unwrap()];
         let known: Vec<&SeatName> = names.iter().collect();
-        for words in [
-            "look",
-            "```\nlook",
-            "~~~~ py\nlook",
-            "```\nlook\n```",
-            "> look",
-            "`look",
-        ] {
+        for words in OPEN {
             for text in [
                 "@ann @all",
                 "```\n@ann",
                 "~~~~\n@ann\n```\n@all",
                 "\n\n@ann",
+                "-->\n\n@ann ?>\n\n@ann ]]> </pre>\n\n@ann",
+                "> @ann\n\n- @ann",
+                "\"\n\n@ann",
             ] {
-                let body = append(words, &[block("a.txt", 1, text), block("b", 1, "@all")]);
+                let blocks = [block("a.txt", 1, text), block("b", 1, "@all")];
+                let body = append(words, &blocks);
                 let said = mentions(&body, &known);
                 assert!(said.seats.is_empty() && !said.all, "{body}");
-                assert!(mention::open_fence(&body).is_none(), "{body}");
+                assert_eq!(
+                    split(&body).map(|(_, heads)| heads.len()),
+                    Some(2),
+                    "{body}"
+                );
+                assert!(body.ends_with(&blocks.join("\n\n")), "{body}");
+                // What follows is not swallowed either.
+                let below = format!("{body}\n\n@ann");
+                assert_eq!(mentions(&below, &known).seats, names, "{below}");
             }
         }
     }
@@ -238,11 +291,28 @@ mod tests {
             let closed = append(&words, &[]);
             prop_assume!(typed(&closed) == closed);
             let body = append(&words, &[block("a.rs", 3, &text), block("b", 3, &text)]);
-            let expected = match mention::open_fence(&closed) {
-                Some(fence) => format!("{closed}\n{fence}"),
+            let expected = match closing(&closed) {
+                Some(closing) => format!("{closed}\n{closing}"),
                 None => closed,
             };
             prop_assert_eq!(typed(&body), expected.trim_end());
+        }
+
+        #[test]
+        fn no_words_swallow_a_file_and_no_file_leaves_its_block(
+            words in "([-`~>#<!?@ \t\n.1)a]|```|~~~|<!--|<pre>|    ){0,24}",
+            text in "([-`~>@ \t\n|a]|```|~~~|-->|</pre>){0,24}",
+            name in "[a\\]\\[:\"'<>`\\\\ .(){}*_~#|&;!-]{1,20}",
+        ) {
+            let names = [SeatName::new("ann").unwrap()];
+            let known: Vec<&SeatName> = names.iter().collect();
+            let text = format!("{text}\n@ann {text}");
+            let words = words.replace("@", "");
+            let body = append(&words, &[block(&name, 3, &text), block(&name, 3, &text)]);
+            prop_assert!(mentions(&body, &known).seats.is_empty(), "{}", body);
+            prop_assert_eq!(split(&body).map(|(_, heads)| heads.len() >= 2), Some(true), "{}", body);
+            let below = format!("{body}\n\n@ann");
+            prop_assert_eq!(mentions(&below, &known).seats, names.clone(), "{}", below);
         }
     }
 }

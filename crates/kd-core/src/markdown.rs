@@ -92,6 +92,60 @@ fn scan(line: &str) -> Scan {
     }
 }
 
+/// Removes tabs from the ends of lines. After a closing fence they mean nothing, but `pulldown-cmark` does not know that.
+pub(crate) fn even_ends(text: &str) -> Cow<'_, str> {
+    if !text.contains('\t') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_end_matches('\n');
+        out.push_str(bare.trim_end_matches([' ', '\t']));
+        out.push_str(&line[bare.len()..]);
+    }
+    Cow::Owned(out)
+}
+
+/// Returns the line that ends the block in which a text ends, if a paragraph after an empty line would be in it: an open
+/// code block, or an HTML block that empty lines do not end.
+pub(crate) fn closing(text: &str) -> Option<String> {
+    let text = bounded(text);
+    let below = format!("{text}\n\nx");
+    let open = Parser::new(&below)
+        .into_offset_iter()
+        .filter(|(_, range)| range.end >= below.len())
+        .find_map(|(event, range)| match event {
+            Event::Start(tag @ (Tag::CodeBlock(_) | Tag::HtmlBlock)) => Some((tag, range.start)),
+            _ => None,
+        });
+    let (tag, start) = open?;
+    let opening = below[start..].trim_start();
+    Some(match tag {
+        Tag::HtmlBlock => html_end(opening),
+        _ => opening
+            .chars()
+            .take_while(|c| opening.starts_with(*c))
+            .collect(),
+    })
+}
+
+/// Returns what ends an HTML block that begins like this.
+fn html_end(opening: &str) -> String {
+    match opening.as_bytes() {
+        [b'<', b'!', b'-', b'-', ..] => "-->".to_owned(),
+        [b'<', b'?', ..] => "?>".to_owned(),
+        [b'<', b'!', b'[', ..] => "]]>".to_owned(),
+        [b'<', b'!', ..] => ">".to_owned(),
+        _ => {
+            let tag = opening
+                .chars()
+                .skip(1)
+                .take_while(char::is_ascii_alphanumeric);
+            format!("</{}>", tag.collect::<String>().to_ascii_lowercase())
+        }
+    }
+}
+
 /// Returns foreign Markdown for a place below headings of `level` levels: its headings start below them, HTML and
 /// images become text, definitions and rules that reach beyond it are escaped, and open blocks are closed. If that
 /// fails, the text is shown as a code block.

@@ -5,8 +5,9 @@
 //! follows, it may name a file: [`paths`].
 
 use crate::ids::SeatName;
+use crate::markdown::{bounded, even_ends};
 use crate::names::{ALL, KING};
-use std::collections::BTreeMap;
+use pulldown_cmark::{Event, Parser, Tag};
 use std::ops::Range;
 
 /// Maximum number of files that a text may name.
@@ -51,7 +52,7 @@ impl Mentions {
 /// Parses the mentions in a text. Ignores case unless the exact name is known.
 pub fn mentions(text: &str, known: &[&SeatName]) -> Mentions {
     let mut reader = Reader::new(known);
-    let _ = read(text, &mut reader);
+    read(text, &mut reader);
     reader.found
 }
 
@@ -62,14 +63,8 @@ pub fn paths(text: &str, known: &[&SeatName]) -> Vec<Vec<String>> {
         paths: Some(Vec::new()),
         ..Reader::new(known)
     };
-    let _ = read(text, &mut reader);
+    read(text, &mut reader);
     reader.paths.unwrap_or_default()
-}
-
-/// Returns the line that closes the code block in which a text ends, if it ends in one.
-pub fn open_fence(text: &str) -> Option<String> {
-    let (mark, count) = read(text, &mut Reader::new(&[]))?;
-    Some(mark.to_string().repeat(count))
 }
 
 /// What is read from a text.
@@ -90,35 +85,75 @@ impl<'k> Reader<'k> {
     }
 }
 
-/// Reads a text. Returns the mark of the code block in which it ends.
-fn read(text: &str, reader: &mut Reader<'_>) -> Option<(char, usize)> {
-    let mut fence: Option<(char, usize)> = None;
+/// Reads a text, as Markdown.
+fn read(text: &str, reader: &mut Reader<'_>) {
+    if !text.contains('@') {
+        return;
+    }
+    // Messages are saved like this: a first line is never an indented code block.
+    let text = even_ends(text.trim());
+    let text = bounded(&text);
+    let hidden = Hidden::of(&text);
+    let (mut blocks, mut spans) = (hidden.blocks.iter().peekable(), &hidden.spans[..]);
     let mut paragraph = 0..0;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let range = at..at + line.len();
         at = range.end;
-        let bare = line.trim();
-        let mark = fence_mark(bare);
-        let closes = match (fence, mark) {
-            (Some((c, min)), Some((other, count))) => c == other && count >= min,
-            _ => false,
-        };
-        let words = fence.is_none() && mark.is_none() && !bare.is_empty() && !bare.starts_with('>');
-        if closes {
-            fence = None;
-        } else if fence.is_none() {
-            fence = mark;
-        }
+        while blocks.next_if(|block| block.end <= range.start).is_some() {}
+        let is_hidden = blocks.peek().is_some_and(|block| block.start < range.end);
+        let words = !is_hidden && !line.trim().is_empty();
         if words && paragraph.end == range.start {
             paragraph.end = range.end;
         } else {
-            read_paragraph(text, paragraph, reader);
+            spans = read_paragraph(&text, paragraph, spans, reader);
             paragraph = if words { range } else { at..at };
         }
     }
-    read_paragraph(text, paragraph, reader);
-    fence
+    read_paragraph(&text, paragraph, spans, reader);
+}
+
+/// Where a text is code or quoted, in order.
+#[derive(Default)]
+struct Hidden {
+    /// Whole lines.
+    blocks: Vec<Range<usize>>,
+    /// Code spans.
+    spans: Vec<Range<usize>>,
+}
+
+impl Hidden {
+    fn of(text: &str) -> Self {
+        let mut hidden = Self::default();
+        for (event, range) in Parser::new(text).into_offset_iter() {
+            match event {
+                Event::Start(Tag::CodeBlock(_)) => hidden.blocks.push(range),
+                Event::Start(Tag::BlockQuote(_)) => hidden.quote(text, range),
+                Event::Code(_) => hidden.spans.push(range),
+                _ => {}
+            }
+        }
+        // Blocks may be in each other.
+        hidden.blocks.sort_by_key(|block| block.start);
+        let mut end_max = 0;
+        for block in &mut hidden.blocks {
+            end_max = end_max.max(block.end);
+            block.end = end_max;
+        }
+        hidden
+    }
+
+    /// Hides the lines of a quotation. CommonMark counts the lines of a paragraph that follow without a `>` among them; they
+    /// are words of the writer.
+    fn quote(&mut self, text: &str, range: Range<usize>) {
+        let mut at = range.start;
+        for line in text[range.clone()].split_inclusive('\n') {
+            if at == range.start || line.trim_start().starts_with('>') {
+                self.blocks.push(at..at + line.len());
+            }
+            at += line.len();
+        }
+    }
 }
 
 /// Returns the known name closest to a misspelled one.
@@ -137,22 +172,23 @@ pub fn nearest<'a>(name: &str, known: &[&'a SeatName]) -> Option<&'a SeatName> {
         .map(|(_, seat)| seat)
 }
 
-/// Returns the mark and length of a line that opens or closes a code block.
-fn fence_mark(line: &str) -> Option<(char, usize)> {
-    let c = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let count = line.chars().take_while(|other| *other == c).count();
-    // A line such as ```` ```x``` ```` is a code span.
-    let rest = &line[count..];
-    (count >= 3 && !rest.contains('`')).then_some((c, count))
-}
-
-fn read_paragraph(text: &str, range: Range<usize>, reader: &mut Reader<'_>) {
+/// Reads a paragraph. `spans` are the code spans that follow what was read; returns those that follow the paragraph.
+fn read_paragraph<'s>(
+    text: &str,
+    range: Range<usize>,
+    spans: &'s [Range<usize>],
+    reader: &mut Reader<'_>,
+) -> &'s [Range<usize>] {
+    let begin = spans.partition_point(|span| span.start < range.start);
+    let end = spans.partition_point(|span| span.start < range.end);
+    let (spans, rest) = (&spans[begin..end], &spans[end..]);
     let leads = text[..range.start].trim().is_empty();
-    let text = &text[range];
+    let (start, text) = (range.start, &text[range]);
     if !text.contains('@') {
-        return;
+        return rest;
     }
-    let mut hidden = code_spans(text);
+    let local = |span: &Range<usize>| span.start - start..span.end - start;
+    let mut hidden: Vec<Range<usize>> = spans.iter().map(local).collect();
     hidden.extend(quoted(text, &hidden));
     hidden.sort_by_key(|span| span.start);
     let (mut span, mut before, mut path, mut mention_end) = (0, ' ', false, 0);
@@ -192,6 +228,7 @@ fn read_paragraph(text: &str, range: Range<usize>, reader: &mut Reader<'_>) {
         }
         before = c;
     }
+    rest
 }
 
 /// Returns the paths that the text after an `@` may mean, the longest first.
@@ -302,33 +339,6 @@ fn ends_here(rest: &str) -> bool {
     }
 }
 
-/// Returns the code spans between runs of backticks of equal length.
-fn code_spans(text: &str) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for (at, _) in text.match_indices('`') {
-        match runs.last_mut() {
-            Some(run) if run.end == at => run.end += 1,
-            _ => runs.push(at..at + 1),
-        }
-    }
-    let mut next = vec![None; runs.len()];
-    let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
-    for (at, run) in runs.iter().enumerate().rev() {
-        next[at] = seen.insert(run.len(), at);
-    }
-    let (mut spans, mut at) = (Vec::new(), 0);
-    while at < runs.len() {
-        match next[at] {
-            Some(end) => {
-                spans.push(runs[at].start..runs[end].end);
-                at = end + 1;
-            }
-            None => at += 1,
-        }
-    }
-    spans
-}
-
 /// Returns the quotations outside code. An unpaired mark quotes nothing.
 fn quoted(text: &str, code: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut open: [Option<usize>; QUOTES.len()] = [None; QUOTES.len()];
@@ -437,7 +447,19 @@ mod tests {
             ("see src/main.rs @claude", "claude"),
             ("```\nx\n```\n@claude", "claude"),
             ("> said before\n\n@claude", "claude"),
+            ("> said before\n@claude, is it so?", "claude"),
             ("```a``` @claude", "claude"),
+            // Code ends where Markdown says so.
+            ("- ```\n  x\n  ```\n\n@claude", "claude"),
+            ("- ```\n  never closed\n\n@claude", "claude"),
+            ("1. x\n\n   ~~~ py\n   y\n   ~~~\n   @claude", "claude"),
+            ("> ```\n> x\n\n@claude", "claude"),
+            ("```\nx\n```\t\n@claude", "claude"),
+            ("x\n\n    code\n@claude", "claude"),
+            ("x\n    @claude goes on", "claude"),
+            ("    @claude", "claude"),
+            ("~~~ `x`\ny\n~~~\n@claude", "claude"),
+            ("a \\` b @claude \\` c", "claude"),
         ] {
             assert_eq!(whom(text), expected, "{text:?}");
         }
@@ -457,6 +479,17 @@ mod tests {
             "```\n@claude\n```\n",
             "~~~ py\n@claude\n```\n@codex\n~~~",
             "```never closed\n@claude",
+            // A closing fence has no words after it, and at most three spaces before it.
+            "```\nx\n``` py\n@claude",
+            "```\nx\n    ```\n@claude",
+            "```\nx\n  - ```\n@claude",
+            "~~~ `x`\n@claude\n```\n@codex",
+            "x\n\n    @claude",
+            "x\n\n\t@claude",
+            "- x\n\n      @claude",
+            "- ```\n  @claude\n  ```",
+            "- > @claude\n  > @codex",
+            "> ```\n> @claude",
             "\"@claude\"",
             "write \"ask @claude first\" on it",
             "'@claude'",
@@ -542,7 +575,17 @@ mod tests {
     #[test]
     fn long_hostile_texts_are_read_soon() {
         let rising: String = (1..1500).map(|n| "`".repeat(n) + "@claude ").collect();
-        for text in ["@claude/".repeat(200_000), "\"'«@".repeat(200_000), rising] {
+        let deep = format!("{}@claude", ">- ".repeat(100_000));
+        let quotes = "> x @claude\n>\n".repeat(100_000);
+        for text in [
+            "@claude/".repeat(200_000),
+            "\"'«@".repeat(200_000),
+            "- @a\n".repeat(100_000),
+            "`@`a".repeat(100_000),
+            rising,
+            deep,
+            quotes,
+        ] {
             let _ = read(&text);
         }
     }
