@@ -1,7 +1,7 @@
 //! Files that the user attaches to a message: found in the words that were typed, checked, and read once.
 //!
-//! `@PATH` names a file where no member has that name and the file exists. A file outside the working folder, or one
-//! whose name says that it holds secrets, needs consent. Only regular files with UTF-8 text are attached, up to
+//! `@PATH` names a file where no member has that name and the file exists. It is opened once: what is asked about and shown is
+//! what is read. A file outside the working folder, or one whose name says that it holds secrets, needs consent. Only regular files with UTF-8 text are attached, up to
 //! [`FILE_BYTES_MAX`]; they become part of the message ([`kd_core::attached`]), so that its file, every later prompt,
 //! limits and the masking of secrets treat them as text of the user.
 
@@ -17,17 +17,24 @@ use kd_core::mention;
 use kd_core::size::size;
 use kd_core::spending::{Price, Spent};
 use kd_core::{Member, SeatName};
-use rustix::fs::{Mode, OFlags};
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+mod opened;
+mod sensitive;
+mod words;
+
+use opened::{bytes, head as head_of, kind, open};
+use sensitive::is_sensitive;
+use words::{is_plain, quoted};
 
 /// Maximum bytes of a file.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Maximum bytes of all files of a message.
 pub const ALL_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of a file that are read to tell its kind.
-const HEAD_BYTES: u64 = 8 << 10;
+const HEAD_BYTES: usize = 8 << 10;
 /// Maximum number of files of a message.
 const FILES_MAX: usize = 32;
 /// Maximum characters of a path in a notice.
@@ -43,21 +50,44 @@ enum Doubt {
 }
 
 /// A file that the user names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Named {
     /// The path as typed.
+    typed: String,
+    /// The same for notices.
     shown: String,
+    /// Where a link leads.
+    target: Option<String>,
     /// The file, without links.
     path: PathBuf,
+    /// The opened file, or why it cannot be opened.
+    file: Result<File, String>,
     /// Whether an option names it, not the text.
     by_option: bool,
     doubt: Option<Doubt>,
 }
 
-/// The files that a message names, not read yet.
-#[derive(Clone, Debug, Default)]
+impl Named {
+    /// Names the file, and where a link leads.
+    fn told(&self) -> String {
+        match &self.target {
+            Some(target) => format!("{} (a link to {target})", self.shown),
+            None => self.shown.clone(),
+        }
+    }
+
+    fn file(&self) -> Result<&File, UserError> {
+        let unreadable = |why: &String| unreadable(&self.told(), why);
+        self.file.as_ref().map_err(unreadable)
+    }
+}
+
+/// The files that a message names, opened but not read yet.
+#[derive(Debug, Default)]
 pub struct Attaching {
     files: Vec<Named>,
+    /// The home folder, for advice.
+    home: Option<PathBuf>,
 }
 
 /// The files of a message.
@@ -88,21 +118,27 @@ impl Attaching {
         }
         let folder = env.folder()?;
         let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let mut found = Self::default();
+        let home = env.var("HOME").filter(|home| !home.is_empty());
+        let mut found = Self {
+            files: Vec::new(),
+            home: home.map(PathBuf::from),
+        };
         for option in options {
-            let shown = shown(&option.to_string_lossy());
+            let typed = option.to_string_lossy().into_owned();
             let path = root.join(option).canonicalize();
-            let path = path.map_err(|error| unreadable(&shown, error))?;
+            let path = path.map_err(|error| unreadable(&shown(&typed), error))?;
             if !path.is_file() {
-                let what = format!("{shown} cannot be attached: it is no regular file");
+                let what = format!(
+                    "{} cannot be attached: it is no regular file",
+                    shown(&typed)
+                );
                 return Err(UserError::usage(what).next("pipe it in, or name a file"));
             }
-            found.push(Named {
-                shown,
-                path,
+            let named = Named {
                 by_option: true,
-                doubt: None,
-            });
+                ..named(typed, &root.join(option), path, &root)
+            };
+            found.push(named)?;
         }
         for meant in meant {
             let at = |typed: &String| {
@@ -110,37 +146,36 @@ impl Attaching {
                 let path = whole.canonicalize().ok().filter(|path| path.is_file())?;
                 // The names of folders above the working folder say nothing about its files.
                 let below = |path: &Path| path.strip_prefix(&root).unwrap_or(path).to_owned();
-                let doubt = if is_secret(&below(&whole)) || is_secret(&below(&path)) {
+                let doubt = if is_sensitive(&below(&whole)) || is_sensitive(&below(&path)) {
                     Some(Doubt::Secret)
                 } else {
                     (!path.starts_with(&root)).then_some(Doubt::Outside)
                 };
                 Some(Named {
-                    shown: shown(typed),
-                    path,
-                    by_option: false,
                     doubt,
+                    ..named(typed.clone(), &whole, path, &root)
                 })
             };
             if let Some(named) = meant.iter().find_map(at) {
-                found.push(named);
+                found.push(named)?;
             }
-        }
-        if found.files.len() > FILES_MAX {
-            let what = format!(
-                "the message names {} files; at most {FILES_MAX} can be attached",
-                found.files.len()
-            );
-            return Err(UserError::usage(what).next("attach fewer, or join them into one file"));
         }
         Ok(found)
     }
 
     /// Adds a file, once.
-    fn push(&mut self, named: Named) {
-        if self.files.iter().all(|file| file.path != named.path) {
-            self.files.push(named);
+    fn push(&mut self, named: Named) -> Result<(), UserError> {
+        if self.files.iter().any(|file| file.path == named.path) {
+            return Ok(());
         }
+        if self.files.len() >= FILES_MAX {
+            let what = format!(
+                "the message names more than {FILES_MAX} files; at most {FILES_MAX} can be attached"
+            );
+            return Err(UserError::usage(what).next("attach fewer, or join them into one file"));
+        }
+        self.files.push(named);
+        Ok(())
     }
 
     /// Returns whether no file is named.
@@ -152,27 +187,33 @@ impl Attaching {
     pub fn doubts(&self) -> Option<String> {
         let doubts = self.files.iter().filter_map(|file| {
             Some(match file.doubt? {
-                Doubt::Outside => format!("{} is outside of this folder", file.shown),
-                Doubt::Secret => format!("{} may hold secrets", file.shown),
+                Doubt::Outside => format!("{} is outside of this folder", file.told()),
+                Doubt::Secret => format!("{} may hold secrets", file.told()),
             })
         });
         let doubts: Vec<String> = doubts.collect();
         (!doubts.is_empty()).then(|| doubts.join("; "))
     }
 
-    /// Returns the files that need consent.
-    pub fn doubted(&self) -> Vec<&Path> {
-        let doubted = self.files.iter().filter(|file| file.doubt.is_some());
-        doubted.map(|file| file.path.as_path()).collect()
-    }
-
     /// Returns the options of a command line that attaches the files that need consent.
     pub fn options(&self) -> String {
         let doubted = self.files.iter().filter(|file| file.doubt.is_some());
         let options: Vec<String> = doubted
-            .map(|file| match file.shown.contains(|c: char| !is_plain(c)) {
-                true => format!("--attach '{}'", file.shown.replace('\'', "'\\''")),
-                false => format!("--attach {}", file.shown),
+            .map(|file| {
+                let rest = file.typed.strip_prefix("~/");
+                let at_home = rest
+                    .zip(self.home.as_ref())
+                    .map(|(rest, home)| home.join(rest));
+                // Within quotes a shell leaves a `~` as it is.
+                let path = at_home.filter(|_| !is_plain(&file.typed));
+                let path = path.map_or_else(
+                    || file.typed.clone(),
+                    |path| path.to_string_lossy().into_owned(),
+                );
+                match is_plain(&file.typed) {
+                    true => format!("--attach {path}"),
+                    false => format!("--attach {}", quoted(&path)),
+                }
             })
             .collect();
         options.join(" ")
@@ -186,15 +227,16 @@ impl Attaching {
         let mut told: Vec<String> = Vec::new();
         let (mut texts, mut all) = (Vec::new(), 0);
         for file in &self.files {
-            let shown = &file.shown;
-            match head_of(&file.path) {
+            let shown = file.told();
+            let head = file.file.as_ref().map_err(String::clone);
+            match head.and_then(|file| head_of(file).map_err(|error| error.to_string())) {
                 Err(error) => told.push(format!("{shown} cannot be attached: {error}")),
                 Ok((_, len)) if len > FILE_BYTES_MAX => {
                     told.push(format!("{shown} has {}: too long to attach", size(len)));
                 }
                 Ok((head, len)) => match kind(&head, len > head.len() as u64) {
                     "text" => {
-                        texts.push(shown.as_str());
+                        texts.push(shown);
                         all += len;
                     }
                     kind => told.push(format!("{shown} is {kind}: only its name is sent")),
@@ -203,7 +245,7 @@ impl Attaching {
         }
         if !texts.is_empty() {
             let what = match texts.as_slice() {
-                [file] => (*file).to_owned(),
+                [file] => file.clone(),
                 files => format!("{} files", files.len()),
             };
             let tokens = attached::tokens(usize::try_from(all).unwrap_or(usize::MAX));
@@ -221,8 +263,8 @@ impl Attaching {
         let mut read = Attached::default();
         let mut all = 0;
         for file in &self.files {
-            let Named { shown, path, .. } = file;
-            let bytes = bytes_of(path, shown)?;
+            let shown = file.told();
+            let bytes = text_of(file)?;
             all += bytes.len() as u64;
             if all > ALL_BYTES_MAX {
                 let what = format!(
@@ -249,7 +291,7 @@ impl Attaching {
                 continue;
             };
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-            let block = block(shown, len, text);
+            let block = block(&file.shown, len, text);
             let tokens = attached::tokens(block.len());
             read.lines.push(format!(
                 "attached {shown}: text, {}, {}",
@@ -297,37 +339,42 @@ fn cost(tokens: u64, prices: &[Option<Price>]) -> Option<String> {
     (usd > 0.0).then(|| format!("${usd:.4} for {members}"))
 }
 
-/// Opens a file without waiting for a pipe that has taken its place, and returns its size.
-fn open(path: &Path) -> io::Result<(File, u64)> {
-    let flags =
-        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let meta = file.metadata()?;
-    match meta.is_file() {
-        true => Ok((file, meta.len())),
-        false => Err(io::Error::other("it is no regular file")),
+/// Describes a file at this path, where the user typed it, and opens it.
+fn named(typed: String, whole: &Path, path: PathBuf, root: &Path) -> Named {
+    let is_straight = straight(whole) == path;
+    let target = path.strip_prefix(root).unwrap_or(&path);
+    Named {
+        shown: shown(&typed),
+        target: (!is_straight).then(|| shown(&target.to_string_lossy())),
+        file: open(&path).map_err(|error| error.to_string()),
+        typed,
+        path,
+        by_option: false,
+        doubt: None,
     }
 }
 
-/// Reads the first bytes of a file, and its size.
-fn head_of(path: &Path) -> io::Result<(Vec<u8>, u64)> {
-    let (file, len) = open(path)?;
-    let mut head = Vec::new();
-    file.take(HEAD_BYTES).read_to_end(&mut head)?;
-    Ok((head, len))
+/// Returns a path without `.` and `..`, as if nothing in it was a link.
+fn straight(path: &Path) -> PathBuf {
+    let mut straight = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                straight.pop();
+            }
+            part => straight.push(part),
+        }
+    }
+    straight
 }
 
 /// Reads a file of at most [`FILE_BYTES_MAX`] bytes.
-fn bytes_of(path: &Path, shown: &str) -> Result<Vec<u8>, UserError> {
-    let (file, len) = open(path).map_err(|error| unreadable(shown, error))?;
-    let mut bytes = Vec::new();
-    if len <= FILE_BYTES_MAX {
-        let read = file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
-        read.map_err(|error| unreadable(shown, error))?;
-    }
-    let len = len.max(bytes.len() as u64);
+fn text_of(named: &Named) -> Result<Vec<u8>, UserError> {
+    let told = || named.told();
+    let (bytes, len) = bytes(named.file()?).map_err(|error| unreadable(&told(), error))?;
     if len > FILE_BYTES_MAX {
-        let what = format!("{shown} has {}", size(len));
+        let what = format!("{} has {}", told(), size(len));
         return Err(UserError::usage(what)
             .because(format!("at most {} are attached", size(FILE_BYTES_MAX)))
             .next("attach a file with only the part that matters"));
@@ -335,95 +382,13 @@ fn bytes_of(path: &Path, shown: &str) -> Result<Vec<u8>, UserError> {
     Ok(bytes)
 }
 
-fn unreadable(shown: &str, error: io::Error) -> UserError {
+fn unreadable(shown: &str, error: impl Display) -> UserError {
     UserError::new(ErrorKind::Io, format!("{shown} cannot be attached")).because(error)
-}
-
-/// Names the kind of a file by its bytes; `is_cut` means that only the first ones are given.
-fn kind(bytes: &[u8], is_cut: bool) -> &'static str {
-    let is_text = match std::str::from_utf8(bytes) {
-        Ok(_) => true,
-        // A character at the end may be cut.
-        Err(error) => is_cut && error.error_len().is_none(),
-    };
-    let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => "a PNG image",
-        [0xff, 0xd8, 0xff, ..] => "a JPEG image",
-        [b'G', b'I', b'F', b'8', ..] => "a GIF image",
-        [b'%', b'P', b'D', b'F', b'-', ..] => "a PDF document",
-        _ if is_webp => "a WebP image",
-        _ if !is_text || bytes.contains(&0) => "a binary file",
-        _ => "text",
-    }
 }
 
 /// Returns a path for notices and headings.
 fn shown(path: &str) -> String {
     clean_line(path, PATH_CHARS_MAX)
-}
-
-/// Returns whether a shell reads a character as part of a word.
-fn is_plain(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+' | ',' | ':' | '@' | '%')
-}
-
-/// Folders whose files hold keys or sign-ins.
-const SECRET_FOLDERS: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".password-store",
-];
-/// Files that hold keys, tokens or passwords.
-const SECRET_NAMES: &[&str] = &[
-    ".netrc",
-    "_netrc",
-    ".npmrc",
-    ".pypirc",
-    ".pgpass",
-    ".my.cnf",
-    ".htpasswd",
-    ".git-credentials",
-    ".claude.json",
-    "credentials",
-    "credentials.json",
-    "credentials.toml",
-    ".credentials.json",
-    "oauth_creds.json",
-    "auth.json",
-    "secrets.json",
-    "secrets.toml",
-    "secrets.yaml",
-    "secrets.yml",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "id_ecdsa_sk",
-    "id_ed25519_sk",
-];
-/// Endings of files that hold keys.
-const SECRET_ENDINGS: &[&str] = &[
-    "pem", "key", "p12", "pfx", "p8", "jks", "keystore", "kdbx", "ppk", "ovpn",
-];
-/// Endings of `.env` files that hold examples.
-const EXAMPLES: &[&str] = &["example", "sample", "template", "dist"];
-
-/// Returns whether the path of a file says that it holds secrets.
-fn is_secret(path: &Path) -> bool {
-    let lower = |name: &std::ffi::OsStr| name.to_string_lossy().to_lowercase();
-    let name = path.file_name().map(lower).unwrap_or_default();
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    let mut folders = path.parent().into_iter().flat_map(Path::components);
-    let is_env = name == ".env" || name.starts_with(".env.") || name == ".envrc";
-    (is_env && !EXAMPLES.contains(&ending))
-        || SECRET_NAMES.contains(&name.as_str())
-        || SECRET_ENDINGS.contains(&ending)
-        || folders.any(|part| SECRET_FOLDERS.contains(&lower(part.as_os_str()).as_str()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::aside::AsidePlanner;
 use crate::attach::{self, Attaching};
 use crate::council::{conversation, names};
-use crate::error::{ErrorKind, UserError};
+use crate::error::UserError;
 use crate::export::{self, Format};
 use crate::kingdom::Kingdom;
 use crate::marks::{self, Marked};
@@ -102,6 +102,26 @@ pub struct Said {
     pub told: Vec<String>,
 }
 
+/// Why a message is not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsaid {
+    /// Files that it names need consent.
+    Asks {
+        /// Which, and why.
+        doubts: String,
+        /// The options of a command line that attaches them.
+        options: String,
+    },
+    /// A file cannot be attached.
+    Failed(UserError),
+}
+
+impl From<UserError> for Unsaid {
+    fn from(error: UserError) -> Self {
+        Unsaid::Failed(error)
+    }
+}
+
 /// A session being opened.
 pub type Joining = Pin<Box<dyn Future<Output = Result<Session, String>> + Send>>;
 
@@ -118,8 +138,7 @@ pub trait ChatHost: Send + Sync + 'static {
     fn join(&self, id: &str) -> Joining;
 
     /// Prepares an aside that answers a question, or the user's last one, in another way, or that finishes a
-    /// deliberation; `muted` members are not asked. With the question comes the part of it that the user typed: only that
-    /// attaches files.
+    /// deliberation; `muted` members are not asked.
     ///
     /// # Errors
     /// If the way cannot answer it: the reason, for the user.
@@ -127,16 +146,22 @@ pub trait ChatHost: Send + Sync + 'static {
         &self,
         id: &str,
         way: Way,
-        question: Option<(String, String)>,
+        question: Option<String>,
         muted: &[SeatName],
     ) -> Result<Aside, String>;
 
-    /// Attaches the files that a message names where the user `typed` it, not in what was pasted. A message whose files
-    /// need consent is refused the first time; sending it again is consent.
+    /// Attaches the files that a message names where the user `typed` it, not in what was pasted. `agreed` is the user's
+    /// consent to what [`Unsaid::Asks`] said about this message.
     ///
     /// # Errors
     /// If a file cannot be attached, or needs consent.
-    fn attach(&self, body: &str, typed: &str, members: &[SeatName]) -> Result<Said, String>;
+    fn attach(
+        &self,
+        body: &str,
+        typed: &str,
+        members: &[SeatName],
+        agreed: bool,
+    ) -> Result<Said, Unsaid>;
 
     /// Says what the input would attach, with its size; `None` if it names no file.
     fn weigh(&self, typed: &str, members: &[SeatName]) -> Option<String>;
@@ -217,8 +242,8 @@ pub struct Chat {
     reseated: Mutex<BTreeMap<ThreadId, Vec<String>>>,
     /// The drafts of this window, by thread.
     drafts: Mutex<BTreeMap<ThreadId, WindowDraft>>,
-    /// The last message that was refused because its files need consent, with these files.
-    doubted: Mutex<Option<(String, Vec<PathBuf>)>>,
+    /// The last message whose files need consent, with these files, which stay open.
+    doubted: Mutex<Option<(String, Attaching)>>,
 }
 
 impl Kingdom {
@@ -465,8 +490,8 @@ impl Chat {
         Ok(engine.join(thread, open, queue.as_deref())?)
     }
 
-    /// Attaches the files that a message names where the user `typed` it. A message whose files need consent is refused;
-    /// on a terminal, sending it again is consent.
+    /// Attaches the files that a message names where the user `typed` it. `agreed` is the user's consent to what
+    /// [`Unsaid::Asks`] said about this message; it is for these files, whatever has taken their place since.
     ///
     /// # Errors
     /// If a file cannot be attached, or needs consent.
@@ -475,24 +500,24 @@ impl Chat {
         body: &str,
         typed: &str,
         members: &[SeatName],
-        on_terminal: bool,
-    ) -> Result<Said, UserError> {
-        let found = Attaching::find(typed, members, &[], self.kingdom.env())?;
-        let files: Vec<PathBuf> = found.doubted().into_iter().map(PathBuf::from).collect();
+        agreed: bool,
+    ) -> Result<Said, Unsaid> {
         let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
-        // Consent is for one message as it is, not for its files in another one.
-        let message = Some((body.to_owned(), files));
-        let before = doubted.take();
-        if let Some(doubts) = found.doubts().filter(|_| !on_terminal || before != message) {
-            let refused = UserError::new(ErrorKind::Refused, format!("not sent: {doubts}"));
-            if on_terminal {
-                *doubted = message;
-                return Err(refused
-                    .next("send the message again to attach it; in `backticks`, @NAME is text"));
+        let before = doubted
+            .take()
+            .filter(|(message, _)| agreed && message == body);
+        let found = match before {
+            Some((_, found)) => found,
+            None => {
+                let found = Attaching::find(typed, members, &[], self.kingdom.env())?;
+                if let Some(doubts) = found.doubts() {
+                    let options = found.options();
+                    *doubted = Some((body.to_owned(), found));
+                    return Err(Unsaid::Asks { doubts, options });
+                }
+                found
             }
-            let options = found.options();
-            return Err(refused.next(format!("kd ask --continue {options} \"…\" attaches it")));
-        }
+        };
         drop(doubted);
         let read = found.read(&self.prices(typed, members))?;
         let mut said = Said {
@@ -777,31 +802,25 @@ impl ChatHost for Chat {
         &self,
         id: &str,
         way: Way,
-        question: Option<(String, String)>,
+        question: Option<String>,
         muted: &[SeatName],
     ) -> Result<Aside, String> {
         let planned = || -> Result<Aside, UserError> {
             let thread = self.thread(id)?;
             let seated = self.seat(Some(&thread), false)?;
-            let members = names(&seated.roster);
-            let attach =
-                |(body, typed): (String, String)| Chat::attach(self, &body, &typed, &members, true);
-            let said = question.map(attach).transpose()?;
-            let (question, told) = match said {
-                Some(said) => (Some(said.body), said.told),
-                None => (None, Vec::new()),
-            };
-            let aside = self.aside_in(&thread, &seated.roster, (way, question), muted, true)?;
-            Ok(Aside {
-                notices: told.into_iter().chain(aside.notices).collect(),
-                ..aside
-            })
+            self.aside_in(&thread, &seated.roster, (way, question), muted, true)
         };
         planned().map_err(line)
     }
 
-    fn attach(&self, body: &str, typed: &str, members: &[SeatName]) -> Result<Said, String> {
-        Chat::attach(self, body, typed, members, true).map_err(line)
+    fn attach(
+        &self,
+        body: &str,
+        typed: &str,
+        members: &[SeatName],
+        agreed: bool,
+    ) -> Result<Said, Unsaid> {
+        Chat::attach(self, body, typed, members, agreed)
     }
 
     fn weigh(&self, typed: &str, members: &[SeatName]) -> Option<String> {

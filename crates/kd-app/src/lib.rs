@@ -85,7 +85,7 @@ pub mod trust;
 pub mod words;
 
 pub use answers::Answers;
-pub use chat::{Chat, ChatHost, ChatOpening, ChatRequest, Joining, Older, Said, ThreadRow};
+pub use chat::{Chat, ChatHost, ChatOpening, ChatRequest, Joining, Older, Said, ThreadRow, Unsaid};
 pub use council::{Council, Opened, Prepared, Started};
 pub use deliberation::Deliberate;
 pub use env::Env;

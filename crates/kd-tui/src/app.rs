@@ -3,9 +3,11 @@
 
 mod chat;
 mod search;
+mod sending;
 mod slash;
 
 pub use self::search::Search;
+pub use self::sending::{Consent, Naming};
 use crate::compare::Comparison;
 use crate::complete::Candidates;
 use crate::editor::Editor;
@@ -19,13 +21,12 @@ use crate::picker::{Picked, Picker};
 use crate::select::{Area, Selection};
 use crate::text::style::Styles;
 use crate::theme::Theme;
-use kd_app::{ChatOpening, Older, ThreadRow};
-use kd_core::attached;
+use kd_app::{ChatOpening, Older, Said, ThreadRow, Unsaid};
 use kd_core::mention::{self, mentions};
 use kd_core::protocols;
 use kd_core::slash::{Fork, Seating, Way};
 use kd_core::view::View;
-use kd_core::{Address, Event, Message, Op, Record, SeatName, Timestamp};
+use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -109,6 +110,8 @@ pub enum Msg {
     Edited(String),
     /// What this input attaches, if it names files.
     Weighed(String, Option<String>),
+    /// The message whose files were read, or why it is not sent.
+    Attached(Result<Said, Unsaid>),
 }
 
 /// An action for the loop.
@@ -116,19 +119,19 @@ pub enum Msg {
 pub enum Effect {
     /// Send an op to the session.
     Send(Op),
-    /// Send this message, with the files that it names where the user typed it.
-    Say {
+    /// Read the files that a message names.
+    Attach {
         /// The message.
-        body: String,
-        /// The input, in which pasted texts are folded.
-        typed: String,
+        message: Naming,
+        /// Whether the user agrees to what was asked about them.
+        agreed: bool,
     },
     /// Look at the files that the input names.
     Weigh(String),
     /// The user is typing a message for these members: start their programs.
     Prepare(Vec<SeatName>),
-    /// Answer a question, or the user's last one, in another way. With the question comes the part that the user typed.
-    Aside(Way, Option<(String, String)>),
+    /// Answer a question, or the user's last one, in another way.
+    Aside(Way, Option<String>),
     /// Open this thread, or a new one.
     Open(Option<String>),
     /// Change who takes part in the thread.
@@ -246,6 +249,10 @@ pub struct App {
     named: Vec<Vec<String>>,
     /// What the input attaches.
     pub(crate) attaches: Option<String>,
+    /// The message whose files are being read: what is sent later waits for it.
+    attaching: Option<Naming>,
+    /// The question about its files.
+    pub(crate) consent: Option<Consent>,
 }
 
 impl App {
@@ -286,6 +293,8 @@ impl App {
             wrong: Vec::new(),
             named: Vec::new(),
             attaches: None,
+            attaching: None,
+            consent: None,
             settings,
         }
     }
@@ -382,6 +391,10 @@ impl App {
                     });
                     self.dirty = true;
                 }
+            }
+            Msg::Attached(read) => {
+                self.attached(read, &mut fx);
+                self.weigh(&mut fx);
             }
             Msg::Edited(text) => {
                 self.editor.set(text.trim_end_matches('\n'));
@@ -586,6 +599,8 @@ impl App {
                 }
             }
             Screen::Chat => match input {
+                Input::Key(key) if self.consent.is_some() => self.consent_key(key, fx),
+                Input::Paste(_) if self.consent.is_some() => {}
                 Input::Key(key) if self.search.is_some() => self.search_key(key),
                 Input::Paste(text) if self.search.is_some() => self.search_paste(&text),
                 Input::Key(key) => self.key(key, files, fx),
@@ -613,13 +628,13 @@ impl App {
                     return;
                 }
                 if message.is_king() {
-                    self.is_said();
+                    self.is_said(fx);
                 } else if turn.is_none() {
                     fx.push(Effect::Recall(message.seq, 0));
                 }
                 self.log.came(true);
             }
-            Event::SayQueued { .. } => self.is_said(),
+            Event::SayQueued { .. } => self.is_said(fx),
             Event::SayTakenBack { body, .. } => self.take_back(body),
             Event::OpRefused { .. } | Event::SaveFailed { turn: None, .. } => self.give_back(),
             Event::FloorYielded { outcome, .. } if !self.focused => {
@@ -684,15 +699,8 @@ impl App {
         if self.log.view.is_busy() || (self.ready && self.unsaid.is_some()) {
             return Some("members are speaking: wait for them, or stop them with Esc first");
         }
-        let waits = self.changing || !self.outbox.is_empty();
+        let waits = self.changing || self.attaching.is_some() || !self.outbox.is_empty();
         waits.then_some("the thread is not open yet: try again in a moment")
-    }
-
-    /// Notes that a message is saved: the draft that was put aside for it comes back.
-    fn is_said(&mut self) {
-        if self.unsaid.take().is_some() && self.editor.is_empty() {
-            self.editor.stash();
-        }
     }
 
     /// Marks text while the left button is held, and copies it when it is released.
@@ -712,28 +720,6 @@ impl App {
                 None => self.selection = None,
             }
         }
-    }
-
-    /// Puts unsent messages back into the input, so that nothing typed is lost.
-    fn give_back(&mut self) {
-        if let Some(text) = self.unsaid.take() {
-            if self.editor.is_empty() {
-                self.editor.give_back(&text, self.is_typed);
-            }
-            self.log.follow();
-        }
-    }
-
-    /// Puts a retracted message into the input, before its current text.
-    fn take_back(&mut self, body: &str) {
-        // What it attaches is read again when it is sent.
-        let body = attached::typed(body);
-        let text = match self.editor.text() {
-            "" => body.to_owned(),
-            rest => format!("{body}\n{rest}"),
-        };
-        self.editor.set(&text);
-        self.log.follow();
     }
 
     /// Prepares the members once per message, after its first word, which tells whom it addresses.
@@ -761,69 +747,6 @@ impl App {
         let mode = self.log.view.mode.as_deref().and_then(protocols::find);
         if who.len() == 1 || mode.is_some_and(|mode| mode.at_once) {
             fx.push(Effect::Prepare(who));
-        }
-    }
-
-    /// Asks for the size of the files that the input names, if these are others than before.
-    fn weigh(&mut self, fx: &mut Vec<Effect>) {
-        let known: Vec<&SeatName> = self.members.iter().collect();
-        let text = self.editor.text();
-        let named = match text.contains('@') {
-            true => mention::paths(text, &known),
-            false => Vec::new(),
-        };
-        if named == self.named {
-            return;
-        }
-        match named.is_empty() {
-            true => self.attaches = None,
-            false => fx.push(Effect::Weigh(text.to_owned())),
-        }
-        self.named = named;
-    }
-
-    fn send(&mut self, op: Op, fx: &mut Vec<Effect>) {
-        self.put(Effect::Send(op), fx);
-    }
-
-    /// Sends a message. The loop looks for files only where it may name some.
-    fn say(&mut self, body: String, typed: String, fx: &mut Vec<Effect>) {
-        let known: Vec<&SeatName> = self.members.iter().collect();
-        let effect = match mention::paths(&typed, &known).is_empty() {
-            true => Effect::Send(Op::Say {
-                body,
-                to: Address::All,
-            }),
-            false => Effect::Say { body, typed },
-        };
-        self.put(effect, fx);
-    }
-
-    fn put(&mut self, effect: Effect, fx: &mut Vec<Effect>) {
-        self.prepared = false;
-        self.outbox.push(effect);
-        self.post(fx);
-    }
-
-    /// Sends what waits, if the session is there to stay.
-    fn post(&mut self, fx: &mut Vec<Effect>) {
-        if self.ready && !self.changing {
-            fx.append(&mut self.outbox);
-        }
-    }
-
-    /// Puts messages that wait for a session that cannot be opened back into the input.
-    fn unpost(&mut self) {
-        let said: Vec<String> = std::mem::take(&mut self.outbox)
-            .into_iter()
-            .filter_map(|effect| match effect {
-                Effect::Send(Op::Say { body, .. }) | Effect::Say { body, .. } => Some(body),
-                _ => None,
-            })
-            .collect();
-        if !said.is_empty() {
-            self.unsaid = None;
-            self.take_back(&said.join("\n"));
         }
     }
 }

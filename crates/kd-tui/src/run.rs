@@ -3,7 +3,7 @@
 //! Keys are echoed at once; pieces of answers are collected and drawn thirty times per second; without events nothing
 //! is drawn, written or woken.
 
-use crate::app::{App, Effect, Msg, Screen};
+use crate::app::{App, Effect, Msg, Naming, Screen};
 use crate::clipboard::{self, Copied};
 use crate::draw::draw;
 use crate::inline::FRAME;
@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 use kd_app::{ChatHost, Session, Subscription, Update};
 use kd_core::search_path;
 use kd_core::slash::Way;
-use kd_core::{Address, Aside, Op, Timestamp};
+use kd_core::{Aside, Op, Timestamp};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use std::io::{self, Write as _};
@@ -333,17 +333,13 @@ impl Stage {
                     self.tell(Msg::Failed(format!("{error}: {}", error.hint())));
                 }
             }
-            Effect::Say { body, typed } => {
-                match self.host.attach(&body, &typed, self.app.members()) {
-                    Ok(said) => {
-                        for line in said.told {
-                            self.tell(Msg::Noted(line));
-                        }
-                        let (body, to) = (said.body, Address::All);
-                        return self.carry_out(Effect::Send(Op::Say { body, to }));
-                    }
-                    Err(why) => return self.tell(Msg::Failed(why)),
-                }
+            Effect::Attach { message, agreed } => {
+                let members = self.app.members().to_vec();
+                // Files may be large, or on a slow disk.
+                self.ask(move |host| {
+                    let Naming { body, typed, .. } = message;
+                    Msg::Attached(host.attach(&body, &typed, &members, agreed))
+                });
             }
             Effect::Weigh(typed) => {
                 let members = self.app.members().to_vec();
@@ -453,7 +449,7 @@ impl Stage {
         tokio::task::spawn_blocking(move || inbox.send(AppMessage::Msg(what(host.as_ref()))));
     }
 
-    fn aside(&self, way: Way, question: Option<(String, String)>) {
+    fn aside(&self, way: Way, question: Option<String>) {
         let Some(id) = self.app.thread.clone() else {
             return;
         };
@@ -570,6 +566,7 @@ impl Stage {
             self.terminal.write(bytes)?;
         }
         self.drawn = Instant::now();
+        self.app.painted(Timestamp::now());
         self.entitle()
     }
 

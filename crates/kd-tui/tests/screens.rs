@@ -1248,7 +1248,10 @@ fn an_attached_file_is_weighed_while_it_is_typed_and_folded_in_the_log() {
     let (body, typed) = sent
         .iter()
         .find_map(|effect| match effect {
-            Effect::Say { body, typed } => Some((body.clone(), typed.clone())),
+            Effect::Attach {
+                message,
+                agreed: false,
+            } => Some((message.body.clone(), message.typed.clone())),
             _ => None,
         })
         .expect("sent");
@@ -1257,6 +1260,13 @@ fn an_attached_file_is_weighed_while_it_is_typed_and_folded_in_the_log() {
     assert!(!play.shows(line));
     let block = kd_core::attached::block("src/main.rs", 1229, &"fn main() {}\n".repeat(4));
     let body = kd_core::attached::append("Why @src/main.rs?", &[block]);
+    let told = vec!["attached src/main.rs: text".to_owned()];
+    let sent = play.attached(Ok(kd_app::Said {
+        body: body.clone(),
+        told,
+    }));
+    assert!(play.shows("attached src/main.rs: text"));
+    assert!(matches!(sent.as_slice(), [Effect::Send(Op::Say { body: said, .. })] if *said == body));
     // A message that comes back does not bring the file along.
     play.hear(Event::SayTakenBack {
         body: body.clone(),
@@ -1279,6 +1289,141 @@ fn an_attached_file_is_weighed_while_it_is_typed_and_folded_in_the_log() {
         sent.iter()
             .any(|e| matches!(e, Effect::Send(Op::Say { .. })))
     );
+}
+
+impl Play {
+    /// Returns the loop's answer to [`Effect::Attach`].
+    fn attached(&mut self, read: Result<kd_app::Said, kd_app::Unsaid>) -> Vec<Effect> {
+        self.app.update(Msg::Attached(read), &no_files)
+    }
+
+    /// Presses keys at a time, in milliseconds.
+    fn keys_at(&mut self, ms: i64, bytes: &[u8]) -> Vec<Effect> {
+        let now = Timestamp::from_millisecond(ms).expect("a time");
+        self.app.update(Msg::Now(now), &no_files);
+        self.keys(bytes)
+    }
+}
+
+/// Returns whether a message or an aside is on its way.
+fn goes_out(effects: &[Effect]) -> bool {
+    effects.iter().any(|effect| {
+        matches!(
+            effect,
+            Effect::Send(_) | Effect::Attach { .. } | Effect::Aside(..)
+        )
+    })
+}
+
+#[test]
+fn only_a_key_pressed_after_the_question_was_read_attaches_a_doubtful_file() {
+    let asks = || {
+        Err(kd_app::Unsaid::Asks {
+            doubts: ".env may hold secrets".into(),
+            options: "--attach .env".into(),
+        })
+    };
+    let mut play = Play::new(Vec::new());
+    assert!(goes_out(&play.keys_at(100_000, b"Why @.env?\r")));
+    assert!(!goes_out(&play.attached(asks())));
+    // Before a frame shows it.
+    assert!(!goes_out(&play.keys_at(100_500, b"\r\ry")));
+    assert!(play.shows("attach it? y: yes"));
+    assert!(play.shows("not sent yet: .env may hold secrets"));
+    let shown = Timestamp::from_millisecond(101_000).expect("a time");
+    play.app.painted(shown);
+    play.app.painted(shown + std::time::Duration::from_secs(9));
+    // Too soon after it, Enter, a pasted letter and a letter with Ctrl.
+    assert!(!goes_out(&play.keys_at(101_299, b"y\r")));
+    assert!(!goes_out(&play.keys_at(102_000, b"\r\n \x19x")));
+    assert!(!goes_out(&play.keys_at(102_000, b"\x1b[200~y\x1b[201~")));
+    let agreed = play.keys_at(102_000, b"y");
+    let [
+        Effect::Attach {
+            message,
+            agreed: true,
+        },
+    ] = agreed.as_slice()
+    else {
+        panic!("{agreed:?}");
+    };
+    assert_eq!((message.body.as_str(), message.way), ("Why @.env?", None));
+    assert!(!play.shows("attach it?") && play.app.editor.is_empty());
+    assert!(goes_out(&play.attached(Ok(kd_app::Said {
+        body: "Why @.env?".into(),
+        told: Vec::new(),
+    }))));
+    for no in [&b"n"[..], b"N", b"\x1b", b"\x03"] {
+        let mut play = Play::new(Vec::new());
+        play.keys_at(100_000, b"/think of @.env\r");
+        play.attached(asks());
+        assert!(!goes_out(&play.keys_at(100_001, no)), "{no:?}");
+        assert_eq!(play.app.editor.text(), "/think of @.env");
+        assert!(play.shows("not sent; in `backticks`, @NAME is text"));
+        // Sent again, it is asked about again.
+        assert!(play.keys_at(100_002, b"\r").iter().any(
+            |effect| matches!(effect, Effect::Attach { agreed: false, message } if message.way.is_some())
+        ));
+    }
+}
+
+#[test]
+fn what_follows_a_message_with_files_waits_for_them() {
+    let failed = || {
+        let error = kd_app::UserError::usage("big.md has 3.0 MiB").next("attach less");
+        Err(kd_app::Unsaid::Failed(error))
+    };
+    let mut play = Play::new(vec![message(1, "king", "An older question?")]);
+    play.keys(b"Read @big.md\r");
+    // The chat goes on while the file is read.
+    assert!(!goes_out(&play.keys(b"/deliberate\r")));
+    assert!(!goes_out(&play.keys(b"And then?\r")));
+    play.keys(b"a draft");
+    let after = play.attached(failed());
+    assert!(play.shows("big.md has 3.0 MiB"));
+    // The aside would have answered the older question.
+    assert!(
+        !after
+            .iter()
+            .any(|effect| matches!(effect, Effect::Aside(..)))
+    );
+    assert!(play.shows("the command after it was not carried out"));
+    assert!(
+        matches!(after.as_slice(), [Effect::Send(Op::Say { body, .. }), ..] if body == "And then?"),
+        "{after:?}"
+    );
+    assert_eq!(play.app.editor.text(), "Read @big.md\na draft");
+
+    let mut play = Play::new(vec![message(1, "king", "An older question?")]);
+    play.keys(b"Read @big.md\r");
+    play.keys(b"/deliberate\r");
+    let said = kd_app::Said {
+        body: "Read @big.md".into(),
+        told: Vec::new(),
+    };
+    let sent = play.attached(Ok(said));
+    assert!(matches!(sent.as_slice(), [Effect::Send(_)]), "{sent:?}");
+    let after = play.hear(Event::MessageAdded {
+        message: message(2, "king", "Read @big.md"),
+        turn: None,
+        found: false,
+    });
+    assert!(
+        after
+            .iter()
+            .any(|effect| matches!(effect, Effect::Aside(_, None))),
+        "{after:?}"
+    );
+}
+
+#[test]
+fn a_message_that_is_refused_does_not_replace_what_was_typed_since() {
+    let mut play = Play::new(Vec::new());
+    play.keys(b"the message\rthe next");
+    play.hear(Event::OpRefused {
+        why: "the disk is full".into(),
+    });
+    assert_eq!(play.app.editor.text(), "the message\nthe next");
 }
 
 #[test]

@@ -241,6 +241,51 @@ fn a_chat_attaches_and_shows_only_the_name() {
 }
 
 #[test]
+fn a_chat_in_lines_asks_on_a_terminal_and_takes_no_line_from_before() {
+    let question = "not sent yet: .env may hold secrets. Attach it? [y/N]";
+    for (answer, sent) in [("y\n", true), ("\n", false), ("another question\n", false)] {
+        let home = home();
+        let mut terminal = on_terminal(&home, 100, &[], &["chat", "--plain", "--new"]);
+        let mut shown = Vec::new();
+        let mut shows = |terminal: &mut support::pty::OnTerminal, wanted: &str, times: usize| {
+            until(wanted, || {
+                shown.extend(terminal.bytes.try_iter().flatten());
+                let text = String::from_utf8_lossy(&shown);
+                (text.matches(wanted).count() >= times).then_some(())
+            });
+        };
+        shows(&mut terminal, "/help lists the commands", 1);
+        // The second line was typed before the question about the first.
+        terminal.keys.write_all(b"Why @.env?\ny\n").expect("typed");
+        shows(&mut terminal, question, 1);
+        shows(&mut terminal, "kd: not sent; in `backticks`", 1);
+        shows(&mut terminal, "kd: your turn", 1);
+        terminal.keys.write_all(b"And @.env?\n").expect("typed");
+        shows(&mut terminal, question, 2);
+        terminal.keys.write_all(answer.as_bytes()).expect("typed");
+        match sent {
+            true => shows(&mut terminal, "kd: attached .env: text", 1),
+            false => shows(&mut terminal, "kd: not sent; in `backticks`", 2),
+        }
+        terminal.keys.write_all(b"/quit\n/quit\n").expect("typed");
+        terminal.child.wait().expect("it ends");
+        let threads = home.threads();
+        let thread = Thread::open_folder(&threads[0]).expect("a thread");
+        let said: Vec<String> = thread
+            .messages()
+            .expect("read")
+            .messages
+            .iter()
+            .filter(|m| m.is_king())
+            .map(|m| m.body.to_string())
+            .collect();
+        assert_eq!(said[0], "y", "{said:?}");
+        let has_secret = said.iter().any(|body| body.contains("hunter2"));
+        assert_eq!(has_secret, sent, "{answer:?}: {said:?}");
+    }
+}
+
+#[test]
 fn a_terminal_is_asked_for_consent() {
     for (key, code) in [("y\n", 0), ("n\n", 1)] {
         let home = home();

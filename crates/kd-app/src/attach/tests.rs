@@ -1,5 +1,5 @@
 use super::*;
-use rustix::fs::{CWD, FileType};
+use rustix::fs::{CWD, FileType, Mode};
 use std::os::unix::fs::symlink;
 
 struct Folder {
@@ -31,6 +31,12 @@ impl Folder {
         let known = [SeatName::new("claude").expect("a name")];
         let options: Vec<PathBuf> = options.iter().map(PathBuf::from).collect();
         Attaching::find(typed, &known, &options, &env)
+    }
+
+    /// The file outside of the working folder.
+    fn out(&self) -> String {
+        let out = self.dir.path().canonicalize().expect("there");
+        out.join("out.txt").display().to_string()
     }
 
     fn names(&self, typed: &str) -> String {
@@ -106,11 +112,16 @@ fn the_cost_is_told_where_every_price_is_known() {
 #[test]
 fn what_is_outside_or_may_hold_secrets_needs_consent() {
     let folder = Folder::new();
+    let out = folder.out();
+    let outside = format!("link (a link to {out}) is outside of this folder");
     for (typed, doubts) in [
         ("@src/main.rs @.env.example", None),
         ("@.env", Some(".env may hold secrets")),
-        ("@harmless.txt", Some("harmless.txt may hold secrets")),
-        ("@link", Some("link is outside of this folder")),
+        (
+            "@harmless.txt",
+            Some("harmless.txt (a link to .env) may hold secrets"),
+        ),
+        ("@link", Some(outside.as_str())),
         (
             "@../out.txt and @~/work/.env",
             Some("../out.txt is outside of this folder; ~/work/.env may hold secrets"),
@@ -139,17 +150,92 @@ fn what_is_outside_or_may_hold_secrets_needs_consent() {
             .doubts()
             .is_some_and(|doubts| doubts.ends_with("secrets"))
     );
-    for (path, secret) in [
-        ("/home/u/.ssh/config", true),
-        ("/srv/server.PEM", true),
-        ("/w/.env.local", true),
-        ("/w/id_ed25519", true),
-        ("/w/id_ed25519.pub", false),
-        ("/w/keys.rs", false),
-        ("/w/.envoy", false),
+}
+
+#[test]
+fn a_link_names_its_target_before_it_is_sent() {
+    let folder = Folder::new();
+    let out = folder.out();
+    for (typed, options, line) in [
+        (
+            "",
+            &["link"][..],
+            format!("attached link (a link to {out}): text, 8 bytes"),
+        ),
+        (
+            "@folder/main.rs",
+            &[],
+            "attached folder/main.rs (a link to src/main.rs): text, 13 bytes".to_owned(),
+        ),
+        (
+            "@src/../src/./main.rs",
+            &[],
+            "attached src/../src/./main.rs: text, 13 bytes".to_owned(),
+        ),
     ] {
-        assert_eq!(is_secret(Path::new(path)), secret, "{path}");
+        let read = folder
+            .find(typed, options)
+            .and_then(|found| found.read(&[]));
+        let lines = read.expect("read").lines;
+        assert!(lines[0].starts_with(&line), "{lines:?}");
     }
+    let chip = folder.find("@folder/main.rs", &[]).expect("found");
+    assert!(
+        chip.line(&[]).is_some_and(
+            |line| line.starts_with("attaches folder/main.rs (a link to src/main.rs): ")
+        )
+    );
+}
+
+#[test]
+fn the_advised_command_names_the_same_file() {
+    let folder = Folder::new();
+    let home = folder.dir.path();
+    let long = format!("{}.env", "n".repeat(200));
+    for name in [
+        "my secrets/.env",
+        "it's.env",
+        "-x.env",
+        "a\nb.env",
+        long.as_str(),
+    ] {
+        let path = home.join("work").join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(path, "x").expect("written");
+    }
+    std::fs::write(home.join("my key.pem"), "x").expect("written");
+    let at_home = format!("--attach '{}/my key.pem'", home.display());
+    for (typed, options) in [
+        ("@~/out.txt", "--attach ~/out.txt"),
+        ("@\"~/my key.pem\"", at_home.as_str()),
+        ("@\"my secrets/.env\"", "--attach 'my secrets/.env'"),
+        ("@\"it's.env\"", "--attach 'it'\\''s.env'"),
+        ("@-x.env", "--attach ./-x.env"),
+        (&format!("@{long}"), &format!("--attach {long}")),
+    ] {
+        let found = folder.find(typed, &[]).expect("found");
+        assert_eq!(found.options(), options, "{typed}");
+    }
+}
+
+#[test]
+fn a_file_that_takes_the_place_of_another_is_not_read() {
+    let folder = Folder::new();
+    let work = folder.dir.path().join("work");
+    // The folder becomes a link after the file was found, checked and shown.
+    let found = folder.find("@src/main.rs", &[]).expect("found");
+    assert_eq!(found.doubts(), None);
+    let other = folder.dir.path().join("other");
+    std::fs::create_dir(&other).expect("made");
+    std::fs::write(other.join("main.rs"), "stolen\n").expect("written");
+    std::fs::rename(work.join("src"), work.join("was")).expect("moved");
+    symlink(&other, work.join("src")).expect("linked");
+    let read = found.read(&[]).expect("read");
+    assert!(read.blocks[0].contains("fn main"), "{:?}", read.blocks);
+    // A link on the way is not followed when the file is opened.
+    let main = work.canonicalize().expect("there").join("src/main.rs");
+    assert!(open(&main).is_err());
+    assert!(open(&other.canonicalize().expect("there").join("main.rs")).is_ok());
 }
 
 #[test]
@@ -215,14 +301,10 @@ fn pipes_devices_and_huge_files_neither_hang_nor_fill_the_memory() {
     for option in ["pipe", "zero", "loop", "missing", "src"] {
         assert!(folder.find("", &[option]).is_err(), "{option}");
     }
-    assert!(
-        bytes_of(&at("pipe"), "pipe").is_err(),
-        "took a file's place"
-    );
-    assert!(
-        bytes_of(&at("link"), "link").is_err(),
-        "took a file's place"
-    );
+    for name in ["pipe", "zero", "link", "src"] {
+        let path = at("").canonicalize().expect("there").join(name);
+        assert!(open(&path).is_err(), "{name} took a file's place");
+    }
     for n in 0..5 {
         let text = "x".repeat(FILE_BYTES_MAX as usize);
         std::fs::write(at(&format!("big{n}")), text).expect("written");

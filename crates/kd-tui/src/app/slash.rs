@@ -1,6 +1,6 @@
 //! Slash commands, as far as the screen handles them.
 
-use super::{App, Effect, Screen};
+use super::{App, Effect, Naming, Screen};
 use crate::clipboard;
 use crate::compare::Comparison;
 use crate::merge::Merge;
@@ -52,13 +52,19 @@ impl App {
             Slash::Export(file) => fx.push(Effect::Export(file)),
             Slash::Aside(way, question) => {
                 self.log.follow();
-                // What was not typed as a whole attaches nothing.
-                let question = question.map(|body| match self.is_typed {
-                    true => (body.clone(), body),
-                    false => (body, String::new()),
-                });
-                self.outbox.push(Effect::Aside(way, question));
-                self.post(fx);
+                match question {
+                    None => self.put(Effect::Aside(way, None), fx),
+                    Some(body) => {
+                        // What was not typed as a whole attaches nothing.
+                        let typed = if self.is_typed {
+                            body.clone()
+                        } else {
+                            String::new()
+                        };
+                        let way = Some(way);
+                        self.name(Naming { body, typed, way }, fx);
+                    }
+                }
             }
             Slash::Mark(word) => fx.push(Effect::Mark(word)),
             Slash::Compare(names) => self.compare(names),

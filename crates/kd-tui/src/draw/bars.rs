@@ -103,7 +103,11 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
         .map(|g| g.seat.as_str())
         .collect();
     let mut parts: Vec<(Style, String)> = Vec::new();
-    if let Some(search) = &app.search {
+    if let Some(consent) = &app.consent {
+        parts.push((strong, "attach it? y: yes".to_owned()));
+        parts.push((strong, format!("n or {}", hint(look, Action::Escape, "no"))));
+        parts.push((dim, clean::line(&consent.doubts)));
+    } else if let Some(search) = &app.search {
         let found = search.fitting(app.editor.sent()).len();
         let told = match found {
             0 => "none of your messages has these words".to_owned(),

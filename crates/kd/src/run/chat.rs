@@ -3,9 +3,11 @@
 
 mod keyboard;
 mod lines;
+mod naming;
 
 use self::keyboard::{Input, Keyboard, Typed};
 use self::lines::waits;
+use self::naming::Asked;
 use super::here::Here;
 use super::stage::{Stops, end_if_unread, listen, take};
 use super::{choice, first, screen};
@@ -174,6 +176,7 @@ impl Room<'_> {
             ending: false,
             gone: false,
             kept: None,
+            asked: None,
         };
         let names: Vec<&str> = members.iter().map(SeatName::as_str).collect();
         stay.show(|out| {
@@ -252,6 +255,8 @@ struct Stay {
     gone: bool,
     /// The view of this session, if the next one keeps its settings.
     kept: Option<View>,
+    /// A message whose files need consent.
+    asked: Option<Asked>,
 }
 
 impl Stay {

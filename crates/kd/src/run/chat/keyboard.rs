@@ -2,6 +2,7 @@
 
 use kd_core::slash::{self, Line};
 use std::io::{self, BufRead, IsTerminal, Read};
+use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// Maximum bytes of a line: a message of 16 MiB, with JSON's escapes.
@@ -20,6 +21,8 @@ pub(super) struct Typed {
     fault: Option<&'static str>,
     /// Whether it is the whole text of a message for sure, and not text with replaced bytes.
     is_exact: bool,
+    /// The time when its end was read.
+    pub(super) at: Option<Instant>,
 }
 
 /// The meaning of a line.
@@ -156,6 +159,7 @@ fn read(input: &mut impl BufRead, is_json: bool, most: u64, mut take: impl FnMut
             bytes.push(b'\n');
         }
         typed.push(&bytes, most);
+        typed.at = Some(Instant::now());
         if !goes_on && !take(std::mem::take(&mut typed)) {
             return;
         }

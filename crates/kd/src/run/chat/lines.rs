@@ -1,6 +1,7 @@
 //! What a line of input does: a message, a command, or a refusal that says why.
 
 use super::keyboard::{Input, Typed};
+use super::naming::Answer;
 use super::{Next, OFFERED, Room, Stay, offer};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -14,6 +15,9 @@ use kd_core::slash::{self, Line, Seating, Slash, Way};
 use kd_core::{Address, Aside, Op, Roster, SeatName};
 use std::path::Path;
 use tokio::runtime::Handle;
+
+/// What is told about a message whose files the user does not attach.
+const UNSENT: &str = "not sent; in `backticks`, @NAME is text";
 
 impl Room<'_> {
     /// Prepares an aside that answers a question in another way. Members that another window has removed are not planned.
@@ -33,23 +37,6 @@ impl Room<'_> {
             Ok(self.chat.aside_in(&thread, roster, what, &muted, false)?)
         };
         tokio::task::block_in_place(planned)
-    }
-
-    /// Attaches the files that a message names.
-    fn attached(
-        &self,
-        body: String,
-        roster: &Roster,
-        face: &mut ChatLines,
-        stay: &mut Stay,
-    ) -> Result<String, Error> {
-        let members: Vec<SeatName> = roster.members().iter().map(|m| m.name.clone()).collect();
-        let on_terminal = self.keyboard.is_terminal;
-        let said = self.chat.attach(&body, &body, &members, on_terminal)?;
-        for line in said.told {
-            stay.show(|out| face.kd(&line, out));
-        }
-        Ok(said.body)
     }
 
     /// Handles a line the user typed. An error refuses the line and changes nothing.
@@ -103,9 +90,25 @@ impl Room<'_> {
         if let Some(text) = masked.line() {
             stay.show(|out| face.kd(&text, out));
         }
-        let read = match is_said {
-            true => Line::Say(line.trim().to_owned()),
-            false => slash::read(&line),
+        let mut agreed = false;
+        let read = match stay.answer(&line, typed).filter(|_| !is_said) {
+            Some(Answer::Yes(line)) => {
+                agreed = true;
+                line
+            }
+            Some(Answer::No) => {
+                stay.show(|out| face.kd(UNSENT, out));
+                return Ok(());
+            }
+            other => {
+                if other.is_some() {
+                    stay.show(|out| face.kd(UNSENT, out));
+                }
+                match is_said {
+                    true => Line::Say(line.trim().to_owned()),
+                    false => slash::read(&line),
+                }
+            }
         };
         let slash = match read {
             Line::Say(body) if body.is_empty() => {
@@ -122,10 +125,13 @@ impl Room<'_> {
                 return Ok(());
             }
             Line::Say(body) => {
-                let body = match is_said {
+                let said = match is_said {
                     // A program may pass on words of others.
-                    true => body,
-                    false => self.attached(body, roster, face, stay)?,
+                    true => Some(body),
+                    false => self.attached((None, body), agreed, roster, face, stay)?,
+                };
+                let Some(body) = said else {
+                    return Ok(());
                 };
                 session.send(Op::Say {
                     body: body.clone(),
@@ -251,7 +257,11 @@ impl Room<'_> {
             Slash::Aside(way, question) => {
                 let question = match question {
                     Some(question) if !self.args.jsonl => {
-                        Some(self.attached(question, roster, face, stay)?)
+                        let question = (Some(way), question);
+                        match self.attached(question, agreed, roster, face, stay)? {
+                            Some(question) => Some(question),
+                            None => return Ok(()),
+                        }
                     }
                     question => question,
                 };

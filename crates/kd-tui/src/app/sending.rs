@@ -1,0 +1,261 @@
+//! Messages on their way: they wait for the session and for their files, and come back into the input if they are not
+//! sent.
+
+use super::{App, Effect};
+use crate::keymap::Action;
+use crate::keys::{Code, Key};
+use kd_app::{Said, Unsaid};
+use kd_core::mention;
+use kd_core::slash::Way;
+use kd_core::{Address, Op, SeatName, Timestamp, attached};
+use std::time::Duration;
+
+/// Time for which a question has to be shown before a key answers it with yes.
+const READ: Duration = Duration::from_millis(300);
+
+/// A message that may name files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Naming {
+    /// The message, or the question of an aside.
+    pub body: String,
+    /// The input, in which pasted texts are folded: only files in words that the user typed are meant.
+    pub typed: String,
+    /// The protocol, if it is the question of an aside.
+    pub way: Option<Way>,
+}
+
+impl Naming {
+    /// Returns the input that sends it.
+    fn input(&self) -> String {
+        match self.way {
+            Some(Way::Think) => format!("/think {}", self.body),
+            Some(Way::Deliberate) => format!("/deliberate {}", self.body),
+            Some(Way::Resume) | None => self.body.clone(),
+        }
+    }
+}
+
+/// A question about the files of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consent {
+    /// Which files, and why.
+    pub doubts: String,
+    /// The time when it was first shown.
+    shown: Option<Timestamp>,
+}
+
+impl App {
+    /// Notes that a message is saved: the draft that was put aside for it comes back.
+    pub(super) fn is_said(&mut self, fx: &mut Vec<Effect>) {
+        if self.unsaid.take().is_some() && self.editor.is_empty() {
+            self.editor.stash();
+        }
+        self.post(fx);
+    }
+
+    /// Puts unsent messages back into the input, so that nothing typed is lost.
+    pub(super) fn give_back(&mut self) {
+        if let Some(text) = self.unsaid.take() {
+            self.put_back(&text, self.is_typed);
+        }
+    }
+
+    /// Puts a text into the input, before its current text.
+    fn put_back(&mut self, text: &str, is_typed: bool) {
+        match self.editor.is_empty() {
+            true => self.editor.give_back(text, is_typed),
+            false => self.take_back(text),
+        }
+        self.log.follow();
+        // An aside without a question would answer an older one.
+        let before = self.outbox.len();
+        self.outbox
+            .retain(|effect| !matches!(effect, Effect::Aside(_, None)));
+        if self.outbox.len() < before {
+            self.refuse(
+                "the command after it was not carried out: it has no question without it"
+                    .to_owned(),
+            );
+        }
+    }
+
+    /// Puts a retracted message into the input, before its current text.
+    pub(super) fn take_back(&mut self, body: &str) {
+        // What it attaches is read again when it is sent.
+        let body = attached::typed(body);
+        let text = match self.editor.text() {
+            "" => body.to_owned(),
+            rest => format!("{body}\n{rest}"),
+        };
+        self.editor.set(&text);
+        self.log.follow();
+    }
+
+    /// Asks for the size of the files that the input names, if these are others than before.
+    pub(super) fn weigh(&mut self, fx: &mut Vec<Effect>) {
+        let known: Vec<&SeatName> = self.members.iter().collect();
+        let text = self.editor.text();
+        let named = match text.contains('@') {
+            true => mention::paths(text, &known),
+            false => Vec::new(),
+        };
+        if named == self.named {
+            return;
+        }
+        match named.is_empty() {
+            true => self.attaches = None,
+            false => fx.push(Effect::Weigh(text.to_owned())),
+        }
+        self.named = named;
+    }
+
+    pub(super) fn send(&mut self, op: Op, fx: &mut Vec<Effect>) {
+        self.put(Effect::Send(op), fx);
+    }
+
+    /// Sends a message. The loop looks for files only where it may name some.
+    pub(super) fn say(&mut self, body: String, typed: String, fx: &mut Vec<Effect>) {
+        let way = None;
+        self.name(Naming { body, typed, way }, fx);
+    }
+
+    /// Sends a message or the question of an aside.
+    pub(super) fn name(&mut self, message: Naming, fx: &mut Vec<Effect>) {
+        let known: Vec<&SeatName> = self.members.iter().collect();
+        let effect = match mention::paths(&message.typed, &known).is_empty() {
+            true => sent(message.way, message.body),
+            false => Effect::Attach {
+                message,
+                agreed: false,
+            },
+        };
+        self.put(effect, fx);
+    }
+
+    pub(super) fn put(&mut self, effect: Effect, fx: &mut Vec<Effect>) {
+        self.prepared = false;
+        self.outbox.push(effect);
+        self.post(fx);
+    }
+
+    /// Sends what waits, if the session is there to stay, in order: what comes after a message with files waits for these,
+    /// and an aside about the last message for this message.
+    pub(super) fn post(&mut self, fx: &mut Vec<Effect>) {
+        while self.ready && !self.changing && self.attaching.is_none() {
+            match self.outbox.first() {
+                None => return,
+                Some(Effect::Aside(_, None)) if self.unsaid.is_some() => return,
+                Some(Effect::Attach { message, .. }) => self.attaching = Some(message.clone()),
+                Some(_) => {}
+            }
+            fx.push(self.outbox.remove(0));
+        }
+    }
+
+    /// Puts messages that wait for a session that cannot be opened back into the input.
+    pub(super) fn unpost(&mut self) {
+        let said: Vec<String> = std::mem::take(&mut self.outbox)
+            .into_iter()
+            .filter_map(|effect| match effect {
+                Effect::Send(Op::Say { body, .. }) => Some(body),
+                Effect::Attach { message, .. } => Some(message.input()),
+                _ => None,
+            })
+            .collect();
+        if !said.is_empty() {
+            self.unsaid = None;
+            self.take_back(&said.join("\n"));
+        }
+    }
+
+    /// Sends a message whose files were read, asks about them, or says why it is not sent.
+    pub(super) fn attached(&mut self, read: Result<Said, Unsaid>, fx: &mut Vec<Effect>) {
+        let Some(message) = &self.attaching else {
+            return;
+        };
+        match read {
+            Ok(said) => {
+                let effect = sent(message.way, said.body);
+                self.attaching = None;
+                for line in said.told {
+                    self.note(line);
+                }
+                fx.push(effect);
+            }
+            Err(Unsaid::Asks { doubts, .. }) => {
+                self.note(format!("not sent yet: {doubts}"));
+                self.consent = Some(Consent {
+                    doubts,
+                    shown: None,
+                });
+            }
+            Err(Unsaid::Failed(error)) => self.unattached(error.as_line()),
+        }
+        self.post(fx);
+    }
+
+    /// Puts the message whose files are not attached back into the input.
+    fn unattached(&mut self, why: String) {
+        self.consent = None;
+        let Some(message) = self.attaching.take() else {
+            return;
+        };
+        // A later message may be waiting too.
+        self.unsaid.take_if(|text| {
+            message.way.is_none() && text.trim_end().ends_with(message.body.trim())
+        });
+        self.refuse(why);
+        // Pasted texts are in the message, but not in what was typed.
+        let is_typed = message.body.trim() == message.typed.trim();
+        self.put_back(&message.input(), is_typed);
+    }
+
+    /// Notes that a frame was shown.
+    pub fn painted(&mut self, now: Timestamp) {
+        let is_chat = matches!(self.screen, super::Screen::Chat);
+        if let Some(consent) = self.consent.as_mut().filter(|_| is_chat) {
+            consent.shown.get_or_insert(now);
+        }
+    }
+
+    /// Answers the question about files. Enter says nothing: it may have been pressed for something else, as may a key from
+    /// before the question could be read.
+    pub(super) fn consent_key(&mut self, key: Key, fx: &mut Vec<Effect>) {
+        let shown = self.consent.as_ref().and_then(|consent| consent.shown);
+        let was_read = shown.is_some_and(|at| crate::panels::since(at, self.now) >= READ);
+        let action = self.settings.keys.action(key);
+        let is_plain = !key.ctrl && !key.alt;
+        match key.code {
+            Code::Char('y' | 'Y') if is_plain && was_read => {
+                self.consent = None;
+                if let Some(message) = self.attaching.clone() {
+                    fx.push(Effect::Attach {
+                        message,
+                        agreed: true,
+                    });
+                }
+            }
+            Code::Char('n' | 'N') if is_plain => self.decline(fx),
+            _ if matches!(action, Some(Action::Escape | Action::Interrupt)) => self.decline(fx),
+            _ => {}
+        }
+    }
+
+    fn decline(&mut self, fx: &mut Vec<Effect>) {
+        let next = "not sent; in `backticks`, @NAME is text";
+        self.unattached(next.to_owned());
+        self.weigh(fx);
+        self.post(fx);
+    }
+}
+
+/// Returns the effect that sends a message whose files are read.
+fn sent(way: Option<Way>, body: String) -> Effect {
+    match way {
+        Some(way) => Effect::Aside(way, Some(body)),
+        None => Effect::Send(Op::Say {
+            body,
+            to: Address::All,
+        }),
+    }
+}
