@@ -19,7 +19,6 @@ use crate::clean::{clean_line, clean_text};
 use crate::markdown::{closing, even_ends, fence};
 use crate::size::size;
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
-use std::borrow::Cow;
 use std::ops::Range;
 
 /// Maximum characters of a name above a block.
@@ -65,7 +64,7 @@ pub fn append(text: &str, blocks: &[String]) -> String {
     body
 }
 
-/// Returns a message without the blocks at its end: what the user typed.
+/// Returns a message without what looks like blocks at its end: what the user typed, unless that looks like a block too.
 pub fn typed(body: &str) -> &str {
     match split(body) {
         Some((begins, _)) => body[..begins].trim_end(),
@@ -73,26 +72,14 @@ pub fn typed(body: &str) -> &str {
     }
 }
 
-/// Returns a message with only the name and size of each file at its end.
-pub fn brief(body: &str) -> Cow<'_, str> {
-    match split(body) {
-        Some((begins, heads)) => {
-            let typed = body[..begins].trim_end();
-            let gap = if typed.is_empty() { "" } else { "\n\n" };
-            Cow::Owned(format!("{typed}{gap}{}", heads.join("\n")))
-        }
-        None => Cow::Borrowed(body),
-    }
-}
-
-/// Returns where the blocks at the end of a message begin, and the line above each; `None` if there are none.
-fn split(body: &str) -> Option<(usize, Vec<&str>)> {
+/// Returns where the blocks at the end of a message begin, and their number; `None` if there are none.
+fn split(body: &str) -> Option<(usize, usize)> {
     if !body.ends_with('`') || !body.contains(HEAD) {
         return None;
     }
     let mut blocks = top_level(body).into_iter().rev();
     let mut begins = None;
-    let mut heads = Vec::new();
+    let mut count = 0;
     while let Some((Block::Fenced, _)) = blocks.next() {
         let Some((Block::Words, range)) = blocks.next() else {
             break;
@@ -102,10 +89,9 @@ fn split(body: &str) -> Option<(usize, Vec<&str>)> {
             break;
         }
         begins = Some(range.start);
-        heads.push(head);
+        count += 1;
     }
-    heads.reverse();
-    Some((begins?, heads))
+    Some((begins?, count))
 }
 
 /// A block that is in no other one.
@@ -243,11 +229,7 @@ mod tests {
                 let body = append(words, &blocks);
                 let said = mentions(&body, &known);
                 assert!(said.seats.is_empty() && !said.all, "{body}");
-                assert_eq!(
-                    split(&body).map(|(_, heads)| heads.len()),
-                    Some(2),
-                    "{body}"
-                );
+                assert_eq!(split(&body).map(|(_, count)| count), Some(2), "{body}");
                 assert!(body.ends_with(&blocks.join("\n\n")), "{body}");
                 // What follows is not swallowed either.
                 let below = format!("{body}\n\n@ann");
@@ -268,16 +250,12 @@ mod tests {
             "x\n\n```\ncode\n```".to_owned(),
         ] {
             assert_eq!(typed(&body), body);
-            assert_eq!(brief(&body), body);
         }
         assert_eq!(typed(&append("why?", &[one.clone(), one.clone()])), "why?");
         assert_eq!(typed(&append("", std::slice::from_ref(&one))), "");
         let two = append("why?\n\nhow?", &[one.clone(), block("b c", 2000, "x")]);
-        assert_eq!(
-            brief(&two),
-            "why?\n\nhow?\n\n[attached: `a`, 1 byte]\n[attached: `b c`, 2.0 KiB]"
-        );
-        assert_eq!(brief(&append("", &[one])), "[attached: `a`, 1 byte]");
+        assert_eq!(typed(&two), "why?\n\nhow?");
+        assert_eq!(split(&two).map(|(_, count)| count), Some(2));
     }
 
     #[test]
@@ -310,7 +288,7 @@ mod tests {
             let words = words.replace("@", "");
             let body = append(&words, &[block(&name, 3, &text), block(&name, 3, &text)]);
             prop_assert!(mentions(&body, &known).seats.is_empty(), "{}", body);
-            prop_assert_eq!(split(&body).map(|(_, heads)| heads.len() >= 2), Some(true), "{}", body);
+            prop_assert_eq!(split(&body).map(|(_, count)| count >= 2), Some(true), "{}", body);
             let below = format!("{body}\n\n@ann");
             prop_assert_eq!(mentions(&below, &known).seats, names.clone(), "{}", below);
         }

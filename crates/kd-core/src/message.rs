@@ -61,6 +61,22 @@ pub const PASS: &str = "pass";
 /// Front matter of a message of the user that chooses an answer: the number of the answer.
 pub const CHOSEN: &str = "chosen";
 
+/// Lines of a long message of the user that are shown while it is folded.
+const FOLDED_LINES: usize = 8;
+/// Bytes of them.
+const FOLDED_BYTES: usize = 2000;
+
+/// Returns the beginning of a long message of the user, and the number of lines that follow; `None` if it is shown whole.
+/// Only the length counts, whatever the text says: nobody can hide words by the look of them.
+pub fn folded(body: &str) -> Option<(&str, usize)> {
+    let mut ends = body.match_indices('\n').map(|(at, _)| at);
+    let lines = ends.nth(FOLDED_LINES - 1).unwrap_or(body.len());
+    let end = lines.min(body.floor_char_boundary(FOLDED_BYTES));
+    let (shown, rest) = body.split_at(end);
+    let more = rest.trim_start_matches('\n').lines().count();
+    (more > FOLDED_LINES || rest.len() > FOLDED_BYTES).then_some((shown, more))
+}
+
 /// The recipients of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -375,6 +391,19 @@ mod tests {
             extra: replaces.into_iter().collect(),
             body: "x".into(),
         }
+    }
+
+    #[test]
+    fn only_long_messages_are_folded() {
+        let lines = |n: usize| vec!["x"; n].join("\n");
+        assert_eq!(folded(&lines(16)), None);
+        assert_eq!(folded(&lines(17)), Some((lines(8).as_str(), 9)));
+        assert_eq!(folded(""), None);
+        let wide = "é".repeat(3000);
+        assert_eq!(folded(&wide), Some((&wide[..2000], 1)));
+        assert_eq!(folded(&wide[..4000]), None);
+        // What looks like an attached file is a text like any other.
+        assert_eq!(folded("[attached: `a`, 1 byte]\n```\nx\n```"), None);
     }
 
     #[test]

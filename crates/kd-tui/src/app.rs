@@ -251,6 +251,8 @@ pub struct App {
     pub(crate) attaches: Option<String>,
     /// The message whose files are being read: what is sent later waits for it.
     attaching: Option<Naming>,
+    /// Messages of this window with their files, and as they were typed; the newest first.
+    attached: Vec<(String, String)>,
     /// The question about its files.
     pub(crate) consent: Option<Consent>,
 }
@@ -294,6 +296,7 @@ impl App {
             named: Vec::new(),
             attaches: None,
             attaching: None,
+            attached: Vec::new(),
             consent: None,
             settings,
         }
@@ -393,7 +396,7 @@ impl App {
                 }
             }
             Msg::Attached(read) => {
-                self.attached(read, &mut fx);
+                self.read(read, &mut fx);
                 self.weigh(&mut fx);
             }
             Msg::Edited(text) => {

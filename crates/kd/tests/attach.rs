@@ -202,9 +202,11 @@ fn a_secret_in_a_file_is_masked() {
 }
 
 #[test]
-fn a_chat_attaches_and_shows_only_the_name() {
+fn a_chat_attaches_and_shows_the_beginning_of_a_long_message() {
     let home = home();
-    let typed = "@ann what is wrong in @src/main.rs?\n/think is @src/main.rs right?\n@.env\n";
+    fs::write(home.work().join("long.txt"), "a line\n".repeat(40)).expect("written");
+    let typed = "@ann what is wrong in @src/main.rs?\n/think is @src/main.rs right?\n@.env\n@ann @long.txt\n\
+                 @ann look\\\n[attached: `x`, 1 byte]\\\n```\\\nhidden\\\n```\n";
     let said = Said::fed(home.kd(&["chat", "--plain", "--new"]), typed);
     let line = "kd: attached src/main.rs: text, 37 bytes, about 22 tokens\n";
     assert_eq!(said.out.matches(line).count(), 2, "{}", said.out);
@@ -220,7 +222,15 @@ fn a_chat_attaches_and_shows_only_the_name() {
     );
     let king = "king | [attached: `src/main.rs`, 37 bytes]\n";
     assert!(said.out.contains(king), "{}", said.out);
-    assert!(!said.out.contains("king | fn main"), "{}", said.out);
+    assert!(said.out.contains("king | fn main"), "{}", said.out);
+    assert!(
+        said.out
+            .contains("king ! 37 more lines: `kd show` shows them"),
+        "{}",
+        said.out
+    );
+    // A text that only looks like a file is shown.
+    assert!(said.out.contains("king | hidden"), "{}", said.out);
     let body = first(&home);
     assert!(body.ends_with(BLOCK), "{body}");
     let threads = home.threads();

@@ -7,7 +7,7 @@ mod history;
 mod small;
 
 pub(crate) use history::END as HISTORY_END;
-pub use history::{History, Spoken, newest, parse, render};
+pub use history::{History, Spoken, imitated, newest, parse, render};
 pub use small::small;
 
 use crate::ids::SeatName;

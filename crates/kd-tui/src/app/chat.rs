@@ -228,7 +228,11 @@ impl App {
             return;
         };
         // Attached files are read again.
-        let (seq, said) = (last.seq, attached::typed(&last.body).to_owned());
+        let typed = self.as_typed(&last.body);
+        let said = typed
+            .unwrap_or_else(|| attached::typed(&last.body))
+            .to_owned();
+        let seq = last.seq;
         if self.editing.take().is_none_or(|until| until <= self.now) {
             self.editing = self.now.checked_add(TWICE).ok();
             let key = self.settings.keys.label(Action::Escape);

@@ -7,11 +7,14 @@ use crate::keys::{Code, Key};
 use kd_app::{Said, Unsaid};
 use kd_core::mention;
 use kd_core::slash::Way;
-use kd_core::{Address, Op, SeatName, Timestamp, attached};
+use kd_core::{Address, Op, SeatName, Timestamp};
 use std::time::Duration;
 
 /// Time for which a question has to be shown before a key answers it with yes.
 const READ: Duration = Duration::from_millis(300);
+
+/// Messages with files that are remembered without them.
+const ATTACHED_MAX: usize = 64;
 
 /// A message that may name files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,10 +82,17 @@ impl App {
         }
     }
 
+    /// Returns a message of this window without its files.
+    pub(super) fn as_typed(&self, body: &str) -> Option<&str> {
+        let mut sent = self.attached.iter();
+        let (_, typed) = sent.find(|(sent, _)| sent.trim() == body.trim())?;
+        Some(typed)
+    }
+
     /// Puts a retracted message into the input, before its current text.
     pub(super) fn take_back(&mut self, body: &str) {
-        // What it attaches is read again when it is sent.
-        let body = attached::typed(body);
+        // What it attaches is read again when it is sent. Only this window knows what it has attached: a text can look so.
+        let body = self.as_typed(body).unwrap_or(body);
         let text = match self.editor.text() {
             "" => body.to_owned(),
             rest => format!("{body}\n{rest}"),
@@ -169,12 +179,17 @@ impl App {
     }
 
     /// Sends a message whose files were read, asks about them, or says why it is not sent.
-    pub(super) fn attached(&mut self, read: Result<Said, Unsaid>, fx: &mut Vec<Effect>) {
+    pub(super) fn read(&mut self, read: Result<Said, Unsaid>, fx: &mut Vec<Effect>) {
         let Some(message) = &self.attaching else {
             return;
         };
         match read {
             Ok(said) => {
+                if said.body != message.body {
+                    self.attached.truncate(ATTACHED_MAX - 1);
+                    self.attached
+                        .insert(0, (said.body.clone(), message.body.clone()));
+                }
                 let effect = sent(message.way, said.body);
                 self.attaching = None;
                 for line in said.told {

@@ -5,15 +5,10 @@ use crate::keymap::Action;
 use crate::text::clean;
 use crate::text::wrap::Line;
 use anstyle::Style;
-use kd_core::message::{Address, Message, Status};
+use kd_core::Usage;
+use kd_core::message::{Address, Message, Status, folded};
+use kd_core::prompt::imitated;
 use kd_core::view::Trace;
-use kd_core::{Usage, attached};
-use std::borrow::Cow;
-
-/// Lines of a long message of the user that are shown while it is folded.
-const FOLDED_LINES: usize = 8;
-/// Fewer lines than this are not folded.
-const FOLDED_MIN: usize = 8;
 
 /// Builds its card.
 pub(super) fn card(
@@ -28,7 +23,7 @@ pub(super) fn card(
     let (_, style) = look.speaker(&message.from);
     let mut title = look.name(&message.from);
     title.push(look.dim(facts(message, usage, trace, look)));
-    let folded = fold(message, look);
+    let folded = fold(&message.body, look).filter(|_| message.is_king());
     Card {
         edge: if message.is_king() {
             style
@@ -42,48 +37,49 @@ pub(super) fn card(
             (true, None) => look.typed(&message.body),
             (false, _) => look.markdown(&message.shown()),
         },
-        foot: match folded {
-            Some((_, more)) => {
-                let key = look.styles.glyph("▸", ">");
-                let line = format!(
-                    "{key} {} more lines{}{} shows them",
-                    count(more),
-                    look.dot(),
-                    look.keys.label(Action::Thinking)
-                );
-                let mut foot = look.words(Style::new().dimmed(), &line);
-                foot.extend(references(message, look));
-                foot
+        foot: {
+            let mut foot = folded.map_or_else(Vec::new, |(_, more)| folds(more, look));
+            if !message.is_king() {
+                foot.extend(forged(message, look));
             }
-            None => references(message, look),
+            foot.extend(references(message, look));
+            foot
         },
         bare: false,
     }
 }
 
-/// Returns the shown part of a long message of the user, and the number of lines that are folded: those of attached
-/// files, and the end of a long text.
-fn fold<'m>(message: &'m Message, look: &Look) -> Option<(Cow<'m, str>, usize)> {
-    if look.unfolded || !message.is_king() {
-        return None;
+/// Returns the shown part of a long message of the user, and the number of lines that are folded.
+pub(super) fn fold<'m>(body: &'m str, look: &Look) -> Option<(&'m str, usize)> {
+    if look.unfolded { None } else { folded(body) }
+}
+
+/// Builds the line below a folded message.
+pub(super) fn folds(more: usize, look: &Look) -> Vec<Line> {
+    let key = look.styles.glyph("▸", ">");
+    let lines = if more == 1 { "line" } else { "lines" };
+    let line = format!(
+        "{key} {} more {lines}{}{} shows them",
+        count(more),
+        look.dot(),
+        look.keys.label(Action::Thinking)
+    );
+    look.words(Style::new().dimmed(), &line)
+}
+
+/// Builds the line that says who wrote lines in the name of others.
+fn forged(message: &Message, look: &Look) -> Vec<Line> {
+    let names = imitated(&message.body, &message.from, &look.members);
+    if names.is_empty() {
+        return Vec::new();
     }
-    let brief = attached::brief(&message.body);
-    let attached = message.body.lines().count() - brief.lines().count();
-    let typed = attached::typed(&message.body);
-    let mut ends = typed.match_indices('\n').map(|(at, _)| at);
-    let folded = ends.nth(FOLDED_LINES - 1).and_then(|end| {
-        let more = typed[end + 1..].lines().count();
-        (more > FOLDED_MIN).then_some((end, more))
-    });
-    match (folded, brief) {
-        (Some((end, more)), Cow::Borrowed(_)) => Some((Cow::Borrowed(&typed[..end]), more)),
-        (Some((end, more)), Cow::Owned(brief)) => {
-            let shown = format!("{}{}", &typed[..end], &brief[typed.len()..]);
-            Some((Cow::Owned(shown), more + attached))
-        }
-        (None, Cow::Owned(brief)) => Some((Cow::Owned(brief), attached)),
-        (None, Cow::Borrowed(_)) => None,
-    }
+    let names: Vec<String> = names.iter().map(|name| format!("\"{name}:\"")).collect();
+    let line = format!(
+        "! {} wrote the lines that begin with {}",
+        message.from,
+        names.join(", ")
+    );
+    look.words(Style::new().bold(), &clean::line(&line))
 }
 
 /// Builds what follows the name.

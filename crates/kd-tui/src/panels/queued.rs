@@ -1,9 +1,9 @@
 //! Messages of the user that wait until the current round is over.
 
+use super::message::{fold, folds};
 use super::{Card, Look};
 use crate::keymap::Action;
 use anstyle::Style;
-use kd_core::attached;
 use kd_core::message::Address;
 use kd_core::names::KING;
 
@@ -19,10 +19,12 @@ pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {
         "{to} (queued: sent when the others are done, or at {})",
         look.keys.label(Action::Escape)
     )));
+    let folded = fold(body, look);
     Card {
         edge: Style::new().dimmed(),
         title,
-        body: look.typed(&attached::brief(body)),
+        body: look.typed(folded.map_or(body, |(shown, _)| shown)),
+        foot: folded.map_or_else(Vec::new, |(_, more)| folds(more, look)),
         ..Card::default()
     }
 }

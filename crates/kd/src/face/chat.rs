@@ -13,9 +13,8 @@ use crate::render::clean;
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::width;
 use kd_app::Update;
-use kd_core::attached;
 use kd_core::event::{FORMAT, Outcome};
-use kd_core::message::CHOSEN;
+use kd_core::message::{CHOSEN, folded};
 use kd_core::names::KING;
 use kd_core::view::{State, View};
 use kd_core::{
@@ -488,12 +487,15 @@ impl ChatLines {
         if message.is_pass() {
             return self.happened(name, "passed: it had nothing to add", out);
         }
-        let shown = match message.is_king() {
-            // The user knows the files that a message attaches.
-            true => attached::brief(&message.body),
-            false => message.shown(),
-        };
-        self.body(name, &shown, out)?;
+        match folded(&message.body).filter(|_| message.is_king()) {
+            // The user knows what they said.
+            Some((shown, more)) => {
+                self.body(name, shown, out)?;
+                let more = kd_app::words::count(more as u64, "more line");
+                self.happened(name, &format!("{more}: `kd show` shows them"), out)?;
+            }
+            None => self.body(name, &message.shown(), out)?,
+        }
         match message.status {
             Some(Status::Error) => self.happened(name, "failed", out),
             Some(Status::Timeout) => self.happened(name, "timed out", out),
