@@ -66,6 +66,8 @@ pub struct ChatOpening {
     pub id: String,
     /// Its members, in order.
     pub members: Vec<SeatName>,
+    /// Those that cannot answer here, and why.
+    pub absent: Vec<(SeatName, String)>,
     /// Its newest messages.
     pub tail: Vec<Message>,
     /// Whether there are older ones.
@@ -662,6 +664,7 @@ impl Chat {
         Ok(ChatOpening {
             id: thread.id().0.clone(),
             members: names(&seated.roster),
+            absent: ready::absent(self.kingdom.config(), self.kingdom.env(), &seated.roster),
             mode: Some(self.protocol().name.to_owned()),
             auto_messages: self.kingdom.config().council.auto_messages,
             has_older: tail.first().is_some_and(|m| m.seq > 1),

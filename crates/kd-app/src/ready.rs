@@ -9,7 +9,7 @@ use kd_backends::delivery::catalog::KnownModel;
 use kd_backends::delivery::{self, FetchError, Via};
 use kd_core::config::{Config, LocalConfig, is_program};
 use kd_core::seating::LOCAL;
-use kd_core::{Failure, Member, Roster};
+use kd_core::{Failure, Member, Roster, SeatName};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::PathBuf;
@@ -94,6 +94,13 @@ pub(crate) fn program_of_others(name: &str) -> UserError {
     let what = format!("{name} is an agent program, which is not offered to other machines");
     UserError::new(ErrorKind::NoSeat, what)
         .next("name members that are asked over HTTP, or the built-in model")
+}
+
+/// Returns the members that cannot answer here, and why: without their program, key or model. Calls nothing.
+pub(crate) fn absent(config: &Config, env: &Env, roster: &Roster) -> Vec<(SeatName, String)> {
+    let backends = Backends::new(config, env.options_to_look());
+    let why = |member: &Member| Some((member.name.clone(), backends.missing(member)?.message));
+    roster.members().iter().filter_map(why).collect()
 }
 
 /// Fails if every one of these members lacks its program, its key or its model: one line per cause, and one that

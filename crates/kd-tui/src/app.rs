@@ -220,6 +220,8 @@ pub struct App {
     pub selection: Option<Selection>,
     pub(crate) settings: Settings,
     members: Vec<SeatName>,
+    /// Those that could not answer here when the thread was opened, and why.
+    pub(crate) absent: Vec<(SeatName, String)>,
     unfolded: bool,
     focused: bool,
     now: Timestamp,
@@ -278,6 +280,7 @@ impl App {
             areas: Vec::new(),
             selection: None,
             members: Vec::new(),
+            absent: Vec::new(),
             unfolded: false,
             focused: true,
             now,
@@ -510,6 +513,7 @@ impl App {
         self.log.view.mode = opening.mode;
         self.log.view.auto_messages = opening.auto_messages;
         self.members = opening.members;
+        self.absent = opening.absent;
         // A thread that is opened again, with other members, keeps the settings of its session.
         if std::mem::take(&mut self.changing) && self.thread.as_ref() == Some(&opening.id) {
             let kept = old.kept_in(&self.members, &self.log.view);
@@ -651,12 +655,15 @@ impl App {
                 fx.push(Effect::Notify(format!("{thread}: {how}")));
             }
             Event::ThreadOpened { members, .. } => self.members.clone_from(members),
+            Event::TurnFinished { turn, .. } => {
+                let turn = self.log.view.turn(*turn).map(|turn| &turn.seat);
+                self.absent.retain(|(absent, _)| Some(absent) != turn);
+            }
             // The log and the strip draw them from the view.
             Event::TurnQueued { .. }
             | Event::TurnDelta { .. }
             | Event::StreamFound { .. }
             | Event::StreamLost { .. }
-            | Event::TurnFinished { .. }
             | Event::TurnFailed { .. }
             | Event::SeatMuted { .. }
             | Event::ModeSet { .. }

@@ -81,6 +81,7 @@ impl Play {
         let opening = ChatOpening {
             id: "council-a8b3".into(),
             members: ["claude", "codex", "cursor"].map(seat).to_vec(),
+            absent: Vec::new(),
             has_older: tail.first().is_some_and(|m| m.seq > 1),
             tail,
             mode: Some("broadcast".into()),
@@ -1429,6 +1430,31 @@ fn what_follows_a_message_with_files_waits_for_them() {
             .any(|effect| matches!(effect, Effect::Aside(_, None))),
         "{after:?}"
     );
+}
+
+#[test]
+fn a_member_that_cannot_answer_here_is_absent() {
+    let mut play = Play::new(Vec::new());
+    let opening = ChatOpening {
+        id: "council-a8b3".into(),
+        members: ["claude", "codex", "cursor"].map(seat).to_vec(),
+        absent: vec![(seat("codex"), "codex was not found".into())],
+        ..ChatOpening::default()
+    };
+    play.app.update(Msg::Opened(Box::new(opening)), &no_files);
+    play.app.update(Msg::Ready(vec![]), &no_files);
+    play.hear(Event::SeatMuted {
+        seat: seat("cursor"),
+        muted: true,
+    });
+    assert!(play.shows("codex (absent)") && play.shows("cursor (muted)"));
+    assert!(!play.shows("claude ("));
+    play.keys(b"/members\r");
+    assert!(play.shows("codex (absent: codex was not found)"));
+    // It was installed meanwhile.
+    play.turn(1, "codex");
+    play.ends(1, "codex", 1, Usage::default());
+    assert!(!play.shows("codex (absent)"));
 }
 
 #[test]

@@ -93,6 +93,9 @@ impl App {
             if view.muted.contains(member) {
                 line.push_str(" (muted: not asked)");
             }
+            if let Some((_, why)) = self.absent.iter().find(|(absent, _)| absent == member) {
+                line.push_str(&format!(" (absent: {why})"));
+            }
             if view.growing_turns().any(|g| &g.seat == member) {
                 line.push_str(" (speaks)");
             }

@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 /// Steps by which the header is shortened, from everything to only the marks.
 const LEVELS: u8 = 6;
 
-/// Builds the header: the thread, its members, who is muted, and the speaking order.
+/// Builds the header: the thread, its members, who is muted or absent, and the speaking order.
 pub(super) fn header(app: &App, look: &Look, width: usize) -> Line {
     (0..LEVELS)
         .map(|level| header_at(app, look, level))
@@ -62,6 +62,9 @@ fn header_at(app: &App, look: &Look, level: u8) -> Line {
             };
             line.push(Span::new(dim.strikethrough(), name));
             line.push(Span::new(dim, muted));
+        } else if app.absent.iter().any(|(absent, _)| absent == member) {
+            line.push(Span::new(dim, name));
+            line.push(Span::new(dim, if level < 3 { " (absent)" } else { "?" }));
         } else {
             line.push(Span::new(style, name));
         }
