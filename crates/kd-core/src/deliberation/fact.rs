@@ -395,6 +395,23 @@ impl Counted {
     pub fn is_one_voice(&self) -> bool {
         self.electorate < 2
     }
+
+    /// Returns the 95 % interval of the share of voters that put the winner first, 0 to 1, as if the members were a
+    /// sample of all that could be asked (Wilson 1927). `None` without voters. It is no probability of being right.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let share = kd_eval::intervals::wilson(self.backers as f64, self.voters);
+        (self.voters > 0).then_some((share.low, share.high))
+    }
+
+    /// Returns what its rule does, in a sentence; `None` if this version has no such rule.
+    pub fn rule_doc(&self) -> Option<&'static str> {
+        rule_doc(&self.rule)
+    }
+}
+
+/// Returns what a counting rule does, in a sentence; `None` if this version has no rule of that name.
+pub fn rule_doc(rule: &str) -> Option<&'static str> {
+    kd_vote::find(rule).map(|rule| rule.doc)
 }
 
 /// A voter's first choice.

@@ -38,7 +38,7 @@ mod whatif;
 mod why;
 
 pub use answer::AnswerKind;
-pub use fact::{Counted, Fact};
+pub use fact::{Counted, Fact, rule_doc};
 pub use forecast::{Forecast, compared_by, forecast, with_answers};
 pub use iteration::{Action, Decision};
 pub use judge::{Unjudged, can_be_right, judge, judge_by_value};
