@@ -2,67 +2,15 @@
 //
 //     node browser.mjs FOLDER        [KD: the program, CHROMIUM: the browser, SHOTS: a folder for pictures]
 
-import { chromium } from "playwright-core";
-import { execFileSync, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { once } from "node:events";
+import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { ask as askAsPage, thread as longThread } from "./figures-home.mjs";
+import { must, open } from "./harness.mjs";
 
 const work = process.argv[2];
 const kd = process.env.KD;
-const shots = process.env.SHOTS;
-const token = "0123456789abcdef0123456789abcdef";
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-let passed = 0;
-let failed = 0;
-async function check(what, test) {
-  try {
-    await test();
-    passed += 1;
-    console.log(`passed  ${what}`);
-  } catch (error) {
-    failed += 1;
-    console.log(`FAILED  ${what}: ${error.message.split("\n").slice(0, 6).join(" | ")}`);
-  }
-}
-function must(holds, why) {
-  if (!holds) throw new Error(why);
-}
-function run(...args) {
-  return execFileSync(kd, args, { cwd: work, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
-}
-
-const server = spawn(kd, ["serve", "--page", "--listen", "127.0.0.1:0"], {
-  cwd: work,
-  env: { ...process.env, KD_SERVE_TOKEN: token },
-  stdio: ["ignore", "pipe", "inherit"],
-});
-const [first] = await once(server.stdout, "data");
-const base = String(first).trim();
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
-
-async function tab(options = {}, to = `${base}#token=${token}`) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  const page = await context.newPage();
-  page.asked = [];
-  page.faults = [];
-  page.on("request", (request) => page.asked.push(request.url()));
-  page.on("pageerror", (error) => page.faults.push(error.message));
-  await page.goto(to);
-  return page;
-}
-async function shot(page, name) {
-  if (shots) await page.screenshot({ path: path.join(shots, `${name}.png`) });
-}
-/** What axe finds wrong, in words. The page's policy lets no other script in: the debugger's own way is used. */
-async function axe(page) {
-  await page.evaluate(axeSource);
-  const { violations } = await page.evaluate(() => globalThis.axe.run());
-  return violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 120)).join(" ; ")}`);
-}
+const run = (...args) => execFileSync(kd, args, { cwd: work, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+const { base, token, check, tab, shot, axe, end } = await open(work);
 async function ask(page, question, method = "ask") {
   await page.fill("#question", question);
   await page.selectOption("#method", method);
@@ -241,8 +189,4 @@ await check("no script of the page failed", async () => {
   must(page.faults.length === 0, page.faults.join(" | "));
 });
 
-await browser.close();
-server.kill("SIGTERM");
-await once(server, "exit");
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+await end();

@@ -22,6 +22,11 @@ writeFileSync(path.join(home, ".config/kd/config.json"), JSON.stringify(config(f
 const run = async (...args) => promisify(execFile)(kd, args, { cwd });
 await run("deliberate", "-q", "--seed", "7", QUESTION);
 await run("fork", "--before", "3");
+await run("forum", "post", "Which broker?", "We need **one** that the shop can operate.");
+await run("forum", "reply", "1", "None at all.", "--as", "eve");
+await run("forum", "role", "king", "voter", "so that I can vote");
+await run("forum", "propose", "text", "No broker this year", "--reason", "Nobody can operate it.");
+await run("forum", "hide", "2", "off the point");
 const server = spawn(kd, ["serve", "--page", "--listen", "127.0.0.1:0"], { cwd, env: { ...process.env, KD_SERVE_TOKEN: token }, stdio: ["ignore", "pipe", "inherit"] });
 const [first] = await once(server.stdout, "data");
 const base = String(first).split("\n")[0].trim();
@@ -58,6 +63,9 @@ for (const [size, viewport] of Object.entries(SIZES)) {
       await page.waitForTimeout(200);
       await shot(page, `${size}-${colorScheme}-${section}`);
     }
+    await page.goto(`${base}?forum`);
+    await page.waitForSelector("[data-motion='1'] .decide");
+    await shot(page, `${size}-${colorScheme}-forum`);
     const { thread } = await post("page/ask", { question: LIVE, method: "ask" });
     await page.goto(`${base}?thread=${thread}`);
     await page.waitForFunction(() => document.querySelectorAll(".growing").length >= 4 && [...document.querySelectorAll(".growing")].every((one) => one.textContent.length > 60));

@@ -255,17 +255,31 @@ impl<'k> Council<'k> {
         self.prepared(Op::Say { body, to }, masked, None)
     }
 
-    /// Prepares to ask those again who did not answer the newest question.
+    /// Prepares to ask those again who did not answer the newest question, or one of them.
     ///
     /// # Errors
     /// If members are still answering, or the newest question was not asked to a council.
-    pub fn again(self) -> Result<Prepared, UserError> {
+    pub fn again(self, seat: Option<SeatName>) -> Result<Prepared, UserError> {
         let last = match &self.old {
             Some(thread) => retriable(thread)?,
             None => None,
         };
         let masked = self.secrets();
-        self.prepared(Op::Retry { seat: None }, masked, last)
+        self.prepared(Op::Retry { seat }, masked, last)
+    }
+
+    /// Prepares to record that the user chooses a member's newest answer. Nobody is asked.
+    ///
+    /// # Errors
+    /// If members are still answering.
+    pub fn choosing(self, seat: SeatName) -> Result<Prepared, UserError> {
+        let running = self.old.as_ref().map(threads::running).transpose()?;
+        if let Some(seat) = running.iter().flatten().next() {
+            let what = format!("{seat} is still answering");
+            return Err(UserError::new(ErrorKind::Busy, what).next("choose when it has ended"));
+        }
+        let masked = self.secrets();
+        self.prepared(Op::Choose { seat }, masked, None)
     }
 
     fn secrets(&self) -> Secrets {
@@ -294,6 +308,8 @@ impl<'k> Council<'k> {
         }
         let to = match &op {
             Op::Say { to, .. } => to.clone(),
+            // Nobody is asked.
+            Op::Choose { .. } => Address::King,
             _ => Address::All,
         };
         let asked = roster.members().iter();

@@ -4,11 +4,13 @@ use crate::acting::Errand;
 use crate::council::{self, Started};
 use crate::deliberation::Deliberate;
 use crate::error::UserError;
-use crate::host::{Followed, Following, Host, Listed, Method, Model, Query, Refusal};
+use crate::host::{
+    Candidate, Followed, Following, Host, Listed, Listing, Method, Model, OnMotion, Query, Refusal,
+};
 use crate::kingdom::Kingdom;
 use crate::request::{Ask, Question, Terms, ThreadChoice};
 use crate::think::Think;
-use crate::{forks, forum, marks, page, ready, seating, secrets, threads, trust};
+use crate::{forks, forum, listing, marks, page, ready, seating, secrets, threads, trust};
 use kd_backends::remote::RemoteForum;
 use kd_backends::servers::Servers;
 use kd_core::clean::clean_line;
@@ -17,7 +19,7 @@ use kd_core::fork::Cut;
 use kd_core::request::ServerAnswer;
 use kd_core::request::ToolSpec;
 use kd_core::seating::SeatRequest;
-use kd_core::{Failure, Message, Record, Timestamp};
+use kd_core::{Failure, Message, Record, SeatName, Timestamp};
 use kd_forum::account::Proof;
 use kd_forum::bounds::Budget;
 use kd_forum::words::MAIN;
@@ -33,8 +35,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::Sender;
 
-/// Maximum characters of a topic: the beginning of the first question.
-const TOPIC_CHARS: usize = 80;
+/// Maximum characters of the name of a model.
+const MODEL_CHARS: usize = 60;
+/// Maximum characters of a setting's value.
+const VALUE_CHARS: usize = 80;
 
 /// An agent's visit served by this process.
 #[derive(Clone, Debug)]
@@ -255,6 +259,33 @@ impl FolderHost {
         act(store).map_err(|e| Refusal(format!("{e}; {}", e.hint())))
     }
 
+    /// Calls a function with the forum of the user who runs this. Creates none.
+    fn on_own_forum<T>(
+        &self,
+        act: impl FnOnce(&mut ForumStore) -> Result<T, ForumError>,
+    ) -> Result<T, Refusal> {
+        if self.visit.is_some() || self.kingdom.config().serves_others {
+            let why = "the forum's screens are those of the person who runs the server, and are not shown to other machines: use `kd forum` there";
+            return Err(Refusal(why.to_owned()));
+        }
+        let exists = || -> Result<bool, UserError> {
+            let env = self.kingdom.env();
+            let Some(layout) = env.find_layout()? else {
+                return Ok(false);
+            };
+            let place = forum::place(self.store.as_deref(), self.kingdom.config(), &layout, env)?;
+            Ok(match place {
+                forum::Place::File(file) => file.exists(),
+                forum::Place::Server(_) => true,
+            })
+        };
+        if !exists().map_err(refusal)? {
+            let why = "There is no forum in this folder. `kd forum post TITLE TEXT` begins one, `kd forum agent new` adds agents to it.";
+            return Err(Refusal(why.to_owned()));
+        }
+        self.on_forum(act)
+    }
+
     /// Returns a caller with this name; during a visit, only the visiting agent.
     fn caller(
         &self,
@@ -343,35 +374,16 @@ impl FolderHost {
         open().map_err(refusal)
     }
 
-    fn listed(&self) -> Result<Vec<Listed>, UserError> {
-        let Some(layout) = self.kingdom.env().find_layout()? else {
-            return Ok(Vec::new());
-        };
-        let mut found = Vec::new();
-        // A client has no use for the note.
-        let mut left_out = threads::LeftOut::default();
-        for place in layout.threads()? {
-            let Some(thread) = left_out.open(&place)? else {
-                continue;
-            };
-            let head = thread.head(1)?.messages;
-            let first = head.first();
-            let topic = first
-                .and_then(|m| m.body.lines().find(|l| !l.trim().is_empty()))
-                .unwrap_or_default();
-            let listed = Listed {
-                id: place.id.0.clone(),
-                topic: clean_line(topic, TOPIC_CHARS),
-                messages: thread.count()?,
-                fork: thread
-                    .meta()
-                    .lineage()
-                    .map(|from| (from.of.0.clone(), from.words())),
-            };
-            found.push((thread.meta().created().or(first.map(|m| m.at)), listed));
-        }
-        found.sort_by(|(a, x), (b, y)| (b, &y.id).cmp(&(a, &x.id)));
-        Ok(found.into_iter().map(|(_, listed)| listed).collect())
+    /// Seats the council of a thread for something that is no question.
+    fn council_of(&self, id: &str) -> Result<council::Council<'_>, UserError> {
+        self.kingdom.council(Ask {
+            thread: ThreadChoice::Given(id.to_owned()),
+            terms: Terms {
+                offline: self.offline,
+                ..Terms::default()
+            },
+            ..Ask::default()
+        })
     }
 }
 
@@ -451,7 +463,7 @@ impl Host for FolderHost {
         }
         let mut text = trust::held_line(project);
         for setting in undecided.new_settings() {
-            let value = clean_line(&setting.value.to_string(), TOPIC_CHARS);
+            let value = clean_line(&setting.value.to_string(), VALUE_CHARS);
             let _ = write!(text, "\n{} = {value}", setting.path);
         }
         Some(text)
@@ -517,7 +529,65 @@ impl Host for FolderHost {
         if self.visit.is_some() {
             return Ok(Vec::new());
         }
-        self.listed().map_err(refusal)
+        let all = Listing {
+            most: usize::MAX,
+            ..Listing::default()
+        };
+        self.list(&all).map(|(threads, _)| threads)
+    }
+
+    fn list(&self, wanted: &Listing) -> Result<(Vec<Listed>, bool), Refusal> {
+        match self.visit {
+            Some(_) => Ok((Vec::new(), false)),
+            None => listing::list(self.kingdom.env(), wanted).map_err(refusal),
+        }
+    }
+
+    fn members(&self) -> Vec<Candidate> {
+        if self.visit.is_some() {
+            return Vec::new();
+        }
+        let config = self.kingdom.config();
+        let seated = |members: Vec<String>| {
+            let request = SeatRequest {
+                members,
+                ..SeatRequest::default()
+            };
+            let seated = seating::seat(config, request, None);
+            seated.map_or_else(|_| Vec::new(), |s| s.roster.members().to_vec())
+        };
+        let usual = seated(Vec::new());
+        let others = config.agents.keys().map(ToString::to_string);
+        let others = others.filter(|name| !usual.iter().any(|m| m.name.as_str() == name));
+        let others: Vec<_> = others.flat_map(|name| seated(vec![name])).collect();
+        let count = usual.len();
+        let all = usual.into_iter().chain(others).enumerate();
+        let all =
+            all.filter(|(_, member)| !self.left_out.iter().any(|n| n == member.name.as_str()));
+        all.map(|(at, member)| Candidate {
+            name: member.name.to_string(),
+            model: clean_line(
+                member.model.as_deref().unwrap_or(&member.backend),
+                MODEL_CHARS,
+            ),
+            is_usual: at < count,
+        })
+        .collect()
+    }
+
+    fn retry(&self, id: &str, seat: &SeatName) -> Result<Started, Refusal> {
+        self.open_thread(id)?;
+        self.are_offered(&[seat.to_string()])?;
+        let retry = || self.council_of(id)?.again(Some(seat.clone()))?.start();
+        let mut started = retry().map_err(refusal)?;
+        started.notices.extend(self.held());
+        Ok(started)
+    }
+
+    fn choose(&self, id: &str, seat: &SeatName) -> Result<Started, Refusal> {
+        self.open_thread(id)?;
+        let choose = || self.council_of(id)?.choosing(seat.clone())?.start();
+        choose().map_err(refusal)
     }
 
     fn read(&self, id: &str) -> Result<Vec<Message>, Refusal> {
@@ -529,6 +599,7 @@ impl Host for FolderHost {
     fn page(&self, id: &str) -> Result<kd_page::Thread, Refusal> {
         let thread = self.open_thread(id)?;
         let (mut page, _) = page::read(&thread, None).map_err(refusal)?;
+        page.asked = page::asked(&thread, &page.records).map_err(refusal)?;
         page.records
             .retain_mut(|record| self.is_for_readers(record));
         let layout = self.kingdom.env().layout().map_err(refusal)?;
@@ -590,6 +661,22 @@ impl Host for FolderHost {
     fn has_further(&self, tool: &str) -> bool {
         let starts = self.further.iter().flat_map(|further| &further.starts);
         starts.into_iter().any(|start| tool.starts_with(start))
+    }
+
+    fn forum_page(&self) -> Result<kd_page::Forum, Refusal> {
+        self.on_own_forum(|store| forum::page::read(store, &self.forum_name))
+    }
+
+    fn forum_thread(&self, id: i64) -> Result<(kd_page::Topic, Vec<kd_page::Post>, bool), Refusal> {
+        self.on_own_forum(|store| forum::page::read_thread(store, &self.forum_name, id))
+    }
+
+    fn decide_motion(&self, id: i64, decision: &OnMotion) -> Result<(), Refusal> {
+        let forum = (
+            self.forum_name.as_str(),
+            &self.kingdom.config().forum.settings,
+        );
+        self.on_own_forum(|store| forum::page::decide(store, forum, id, decision))
     }
 
     fn forum(

@@ -2,6 +2,7 @@
 
 pub mod foreign;
 pub mod forget;
+pub mod page;
 pub mod personas;
 mod remote;
 mod run;

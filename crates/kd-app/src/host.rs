@@ -7,7 +7,7 @@ use kd_core::config::{ModelMethod, ServeConfig};
 use kd_core::fork::Cut;
 use kd_core::planner::presets;
 use kd_core::request::ToolSpec;
-use kd_core::{Delta, Message, Record, SeatName};
+use kd_core::{Delta, Message, Record, SeatName, Timestamp};
 use kd_forum::account::Proof;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
@@ -145,6 +145,43 @@ pub struct Listed {
     pub messages: usize,
     /// The thread that it is a fork of, and where it left it, in words.
     pub fork: Option<(String, String)>,
+    /// When it was opened.
+    pub opened: Option<Timestamp>,
+    /// For a search, the newest message with the words: its number, and the words with what surrounds them.
+    pub found: Option<(u32, String)>,
+}
+
+/// Which threads to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Words that a message must contain, in any case; empty for all threads.
+    pub words: String,
+    /// Number of the newest threads to leave out.
+    pub skip: usize,
+    /// Maximum number of threads.
+    pub most: usize,
+}
+
+/// A member that can be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// Its model, or what serves it.
+    pub model: String,
+    /// Whether it is asked unless others are named.
+    pub is_usual: bool,
+}
+
+/// The user's decision on a motion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OnMotion {
+    /// A vote: `yes`, `no` or `abstain`, and why.
+    Vote(String, String),
+    /// Puts a motion that passed in force.
+    Confirm,
+    /// Refuses it, and why.
+    Refuse(String),
 }
 
 /// Changes in a followed thread, by any process.
@@ -231,6 +268,33 @@ pub trait Host: Send + Sync + 'static {
     /// If the folder cannot be read.
     fn threads(&self) -> Result<Vec<Listed>, Refusal>;
 
+    /// Returns some of the threads of the current branch, newest first, and whether there are more.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    fn list(&self, wanted: &Listing) -> Result<(Vec<Listed>, bool), Refusal>;
+
+    /// Returns the members that a question can name.
+    fn members(&self) -> Vec<Candidate> {
+        Vec::new()
+    }
+
+    /// Opens a session that asks a member again whose last turn failed; it is asked at once.
+    ///
+    /// # Errors
+    /// If its turn did not fail, the newest question was not asked to a council, or no session can be opened.
+    fn retry(&self, _id: &str, _seat: &SeatName) -> Result<Started, Refusal> {
+        Err(Refusal("members cannot be asked again here".into()))
+    }
+
+    /// Opens a session that records that the user chooses a member's newest answer. Nobody is asked.
+    ///
+    /// # Errors
+    /// If no session can be opened.
+    fn choose(&self, _id: &str, _seat: &SeatName) -> Result<Started, Refusal> {
+        Err(Refusal("answers cannot be chosen here".into()))
+    }
+
     /// Forks a thread; returns the ID of the fork.
     ///
     /// # Errors
@@ -286,6 +350,33 @@ pub trait Host: Send + Sync + 'static {
     /// a visit.
     fn is_visit(&self) -> bool {
         false
+    }
+
+    /// Returns the forum as the user who runs this sees it. Creates none.
+    ///
+    /// # Errors
+    /// If there is no forum, it belongs to somebody else, or it cannot be read.
+    fn forum_page(&self) -> Result<kd_page::Forum, Refusal> {
+        Err(Refusal("there is no forum here".into()))
+    }
+
+    /// Returns a thread of the forum, its posts, and whether there are more.
+    ///
+    /// # Errors
+    /// Those of [`Host::forum_page`], and if there is no such thread.
+    fn forum_thread(
+        &self,
+        _id: i64,
+    ) -> Result<(kd_page::Topic, Vec<kd_page::Post>, bool), Refusal> {
+        Err(Refusal("there is no forum here".into()))
+    }
+
+    /// Carries out the user's decision on a motion.
+    ///
+    /// # Errors
+    /// Those of [`Host::forum_page`], and if the forum refuses it.
+    fn decide_motion(&self, _id: i64, _decision: &OnMotion) -> Result<(), Refusal> {
+        Err(Refusal("there is no forum here".into()))
     }
 
     /// Runs a tool of the forum under a verified name; returns the answer in the tool's format.

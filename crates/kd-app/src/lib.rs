@@ -54,6 +54,8 @@ pub mod infile;
 pub mod json;
 mod kingdom;
 #[cfg(feature = "forum")]
+mod listing;
+#[cfg(feature = "forum")]
 pub mod live;
 pub mod marks;
 pub mod memory;

@@ -1,14 +1,12 @@
-// The server's page: the list of threads, one open thread that grows, and the question to the council.
+// The server's page: one open thread that grows, beside the list of threads and above the question to the council.
 
+import { Deeds } from "./deeds.js";
 import { announce, make, one, painted, parsed } from "./dom.js";
+import { Form } from "./form.js";
+import { Forum } from "./forum.js";
+import { List } from "./list.js";
 import { equip, follow, type Words } from "./reading.js";
-
-interface Listed {
-  id: string;
-  topic: string;
-  messages: number;
-  fork: { of: string; left: string } | null;
-}
+import { Server, threadPath } from "./server.js";
 
 /** A line of a thread's stream. */
 interface Line {
@@ -30,13 +28,6 @@ interface Growing {
   state: HTMLElement;
 }
 
-/** Where a fork leaves its source; empty for all of it. */
-interface Cut {
-  before?: number;
-  stage?: string;
-}
-
-const TOKEN = "kd-token";
 /** The longest wait before a stream that broke off is opened again, in milliseconds. */
 const AGAIN_MAX = 8000;
 
@@ -48,61 +39,71 @@ const NODE_MAX = 200;
 const ORDER = ["head", "nav", "said", "decided", "differ", "sure", "record"];
 
 export class Live {
-  private token: string;
   private stream: AbortController | undefined;
   private id: string | undefined;
   /** Answers on their way, by member. */
   private growing = new Map<string, Growing>();
+  /** Answers that have ended, until the thread has them. */
+  private ended: HTMLElement[] = [];
   private painted = false;
+  /** Whether members are being asked. */
+  private busy = false;
   /** Whether messages in the middle of the thread are still to come. */
   private filling = false;
   /** The message that the address names, until it is there. */
   private goal = "";
-  /** The first frame: what is fetched before it would delay it. */
-  private shell = painted();
+  private server = new Server(() => this.begin(), painted());
+  private list: List;
+  private form: Form;
+  private deeds: Deeds;
+  private forum = new Forum(this.server, (search) => this.address(search));
 
   constructor(private words: Words) {
-    this.token = this.claimToken();
+    const current = () => this.id;
+    this.list = new List(this.server, current, (id, at) => this.go(id, at));
+    this.form = new Form(this.server, current, (thread) => {
+      if (thread !== this.id) this.go(thread);
+      this.list.changed();
+    });
+    this.deeds = new Deeds(this.server, current, (id) => this.go(id), () => this.list.changed());
     one("#new").addEventListener("click", () => this.go(undefined));
-    one("#batches").addEventListener("click", () => {
-      history.pushState(null, "", "?batches");
-      this.show();
-    });
-    one("#stop").addEventListener("click", () => void this.stop());
-    const form = one<HTMLFormElement>("#ask");
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      void this.ask();
-    });
-    one("#question").addEventListener("keydown", (event) => {
-      const key = event as KeyboardEvent;
-      if (key.key === "Enter" && (key.ctrlKey || key.metaKey)) form.requestSubmit();
-    });
+    one("#batches").addEventListener("click", () => this.address("?batches"));
+    one("#forum").addEventListener("click", () => this.address("?forum"));
+    one("#stop").addEventListener("click", () => void this.deeds.stop());
+    document.addEventListener("merge", (event) => this.form.draft((event as CustomEvent<string>).detail));
     addEventListener("popstate", () => this.show());
-    addEventListener("focus", () => void this.list());
-    if (this.token) this.begin();
-    else this.enter("");
+    addEventListener("focus", () => this.list.changed());
+    this.server.begin();
   }
 
   private begin(): void {
-    void this.list();
+    void this.list.fetch();
+    void this.form.fetch();
     this.show();
   }
 
-  /** Shows what the address names: a thread, the batches, or a new thread. */
+  /** Shows what the address names: a thread, the batches, the forum, or a new thread. */
   private show(): void {
     this.open(this.named());
-    if (!new URLSearchParams(location.search).has("batches")) return;
+    const query = new URLSearchParams(location.search);
+    const forum = query.get("forum");
+    if (forum === null && !query.has("batches")) return;
     const watch = new AbortController();
     this.stream = watch;
-    void this.watchBatches(watch.signal);
+    void (forum === null ? this.watchBatches(watch.signal) : this.forum.watch(forum, watch.signal));
+  }
+
+  /** Shows an address of the page. */
+  private address(search: string): void {
+    history.pushState(null, "", search);
+    this.show();
   }
 
   /** Shows the batches, and how they go on. */
   private async watchBatches(signal: AbortSignal): Promise<void> {
     let shown = "";
     while (!signal.aborted) {
-      const response = await this.call("/page/batches", undefined, signal).catch(() => undefined);
+      const response = await this.server.call("/page/batches", undefined, signal).catch(() => undefined);
       if (signal.aborted) return;
       if (response) {
         const { html } = (await response.json()) as { html: string };
@@ -120,126 +121,30 @@ export class Live {
     return new URLSearchParams(location.search).get("thread") ?? undefined;
   }
 
-  /** The token of the link that the server printed; it does not stay in the address. */
-  private claimToken(): string {
-    const given = new URLSearchParams(location.hash.slice(1)).get("token");
-    if (given) {
-      sessionStorage.setItem(TOKEN, given);
-      history.replaceState(null, "", location.pathname + location.search);
-    }
-    return given ?? sessionStorage.getItem(TOKEN) ?? "";
-  }
-
-  /** Asks for the token. */
-  private enter(why: string): void {
-    const field = make("input", { type: "password", autocomplete: "off", required: true, "aria-label": "Token" });
-    const form = make(
-      "form",
-      {
-        class: "welcome",
-        submit: (event) => {
-          event.preventDefault();
-          this.token = field.value.trim();
-          sessionStorage.setItem(TOKEN, this.token);
-          one("#open").replaceChildren();
-          this.begin();
-        },
-      },
-      make("h1", {}, "Token"),
-      make("p", { class: why ? "bad" : "faint" }, why || "kd serve printed it when it started."),
-      field,
-      make("button", { type: "submit" }, "Open"),
-    );
-    one("#open").replaceChildren(form);
-    field.focus();
-  }
-
-  /** A request to the server. `undefined` where it was turned away: then the page says so. */
-  private async call(path: string, body?: unknown, signal?: AbortSignal): Promise<Response | undefined> {
-    const headers: Record<string, string> = { authorization: `Bearer ${this.token}` };
-    const init: RequestInit = { headers };
-    if (signal) init.signal = signal;
-    if (body !== undefined) {
-      init.method = "POST";
-      init.body = JSON.stringify(body);
-      headers["content-type"] = "application/json";
-    }
-    await this.shell;
-    const response = await fetch(path, init);
-    if (response.ok) return response;
-    if (response.status === 401) {
-      this.enter("The server does not know this token.");
-      return undefined;
-    }
-    const told = (await response.json().catch(() => ({}))) as { error?: string };
-    announce(told.error ?? `The server answered ${response.status}.`);
-    return undefined;
-  }
-
-  private async list(): Promise<void> {
-    const response = await this.call("/page/threads").catch(() => undefined);
-    if (!response) return;
-    const { threads } = (await response.json()) as { threads: Listed[] };
-    const row = (thread: Listed): HTMLElement => {
-      const link = make(
-        "a",
-        {
-          href: `?thread=${encodeURIComponent(thread.id)}`,
-          click: (event) => {
-            const mouse = event as MouseEvent;
-            if (mouse.ctrlKey || mouse.metaKey || mouse.shiftKey) return;
-            event.preventDefault();
-            this.go(thread.id);
-          },
-        },
-        make("span", { class: "topic", dir: "auto" }, thread.topic.replace(/^#+\s*/, "") || "(no messages yet)"),
-        make("span", { class: "faint" }, `${thread.id} · ${thread.messages} ${thread.messages === 1 ? "message" : "messages"}${thread.fork ? ` · fork ${thread.fork.left}` : ""}`),
-      );
-      if (thread.id === this.id) link.setAttribute("aria-current", "page");
-      return make("li", {}, link);
-    };
-    one("#list").replaceChildren(...this.asTree(threads, row));
-  }
-
-  /** Nests forks below the threads they came from. Files may claim a circle: each thread is shown once. */
-  private asTree(threads: Listed[], row: (thread: Listed) => HTMLElement): HTMLElement[] {
-    const known = new Set(threads.map((thread) => thread.id));
-    const shown = new Set<string>();
-    const rows = (some: Listed[]): HTMLElement[] =>
-      some.flatMap((thread) => {
-        if (shown.has(thread.id)) return [];
-        shown.add(thread.id);
-        const item = row(thread);
-        const below = rows(threads.filter((other) => other.fork?.of === thread.id).reverse());
-        if (below.length > 0) item.append(make("ol", {}, ...below));
-        return [item];
-      });
-    return [...rows(threads.filter((thread) => !thread.fork || !known.has(thread.fork.of))), ...rows(threads)];
-  }
-
-  private go(id: string | undefined): void {
-    history.pushState(null, "", id ? `?thread=${encodeURIComponent(id)}` : location.pathname);
+  private go(id: string | undefined, at = ""): void {
+    history.pushState(null, "", id ? `?thread=${encodeURIComponent(id)}${at}` : location.pathname);
     this.open(id);
-    one("#question").focus();
+    if (!at) one("#question").focus();
   }
 
   private open(id: string | undefined): void {
     this.stream?.abort();
     this.growing.clear();
+    this.ended = [];
     this.words.clear();
     this.id = id;
     this.painted = false;
+    this.busy = false;
     this.goal = location.hash.slice(1);
     this.filling = false;
     one("#stop").hidden = true;
-    for (const link of document.querySelectorAll<HTMLAnchorElement>("#list a")) {
-      if (id && link.search === `?thread=${encodeURIComponent(id)}`) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    }
+    this.list.mark();
+    this.form.reset();
     if (!id) {
       one("#open").replaceChildren(
-        make("div", { class: "welcome" }, make("h1", {}, "Ask the council"), make("p", { class: "faint" }, "Members answer side by side. What they say, and how it was decided, stays here.")),
+        make("div", { class: "welcome" }, make("h1", {}, "Ask the council"), make("p", { class: "faint" }, "Members answer side by side. What they say, and how it was decided, stays here."), make("p", { class: "asks" })),
       );
+      this.form.welcome();
       return;
     }
     const place = make("p", { class: "faint" }, `Opening ${id} …`);
@@ -257,7 +162,7 @@ export class Live {
     let wait = 250;
     while (!signal.aborted) {
       try {
-        const response = await this.call(`/page/threads/${encodeURIComponent(id)}`, undefined, signal);
+        const response = await this.server.call(threadPath(id), undefined, signal);
         if (!response?.body) return;
         // Growing answers are sent again.
         this.forgetGrowing();
@@ -328,13 +233,18 @@ export class Live {
     for (const part of line.parts ?? []) {
       const element = parsed(part.html);
       equip(element, this.words);
-      this.offerForks(element);
+      this.deeds.offerForks(element);
       this.put(thread, part.id, element);
       sections ||= ORDER.includes(part.id);
     }
+    for (const card of this.ended.splice(0)) card.remove();
     this.seat();
+    this.deeds.offerOnNewest(thread);
     if (sections) {
-      this.offerMore(thread);
+      this.deeds.offerMore(thread);
+      const busy = thread.querySelector("#head .now") !== null;
+      if (this.busy && !busy) this.list.changed();
+      this.busy = busy;
       follow(thread);
       document.title = thread.querySelector("h1")?.textContent ?? "kd";
     }
@@ -385,7 +295,7 @@ export class Live {
         name ? name.cloneNode(true) : make("bdi", { class: "name" }, seat),
         state,
         make("span", { class: "facts" }),
-        make("button", { type: "button", title: `Stop ${seat}`, click: () => void this.stop(seat) }, "Stop"),
+        make("button", { type: "button", title: `Stop ${seat}`, click: () => void this.deeds.stop(seat) }, "Stop"),
       ),
       body,
     );
@@ -413,13 +323,16 @@ export class Live {
     for (const { card } of this.growing.values()) if (card.parentElement !== place) place.append(card);
   }
 
+  /** The answer stays until the thread has it, or something else instead. */
   private end(seat: string): void {
-    this.growing.get(seat)?.card.remove();
+    const answer = this.growing.get(seat);
+    if (!answer) return;
+    answer.card.querySelector("header > button")?.remove();
+    answer.body.classList.remove("growing");
+    answer.body.classList.add("grown");
+    this.ended.push(answer.card);
     this.growing.delete(seat);
-    if (this.growing.size === 0) {
-      one("#stop").hidden = true;
-      void this.list();
-    }
+    if (this.growing.size === 0) one("#stop").hidden = true;
   }
 
   private forgetGrowing(): void {
@@ -427,121 +340,8 @@ export class Live {
       this.growing.get(seat)?.card.remove();
       this.growing.delete(seat);
     }
+    for (const card of this.ended.splice(0)) card.remove();
     one("#stop").hidden = true;
-  }
-
-  private async ask(): Promise<void> {
-    const field = one<HTMLTextAreaElement>("#question");
-    const question = field.value;
-    if (!question.trim()) return;
-    const send = one<HTMLButtonElement>("#send");
-    send.disabled = true;
-    const body = { question, method: one<HTMLSelectElement>("#method").value, thread: this.id };
-    announce("Asking …");
-    const response = await this.call("/page/ask", body).catch(() => undefined);
-    send.disabled = false;
-    if (!response) {
-      if (!one("#status").textContent || one("#status").textContent === "Asking …") announce("The server is not there. Your question is still here.");
-      return;
-    }
-    const { thread, notices } = (await response.json()) as { thread: string; notices: string[] };
-    field.value = "";
-    announce(notices.join(" "));
-    if (thread !== this.id) this.go(thread);
-    void this.list();
-  }
-
-  private forkButton(name: string, title: string, cut: Cut): HTMLElement {
-    return make("button", { type: "button", class: "fork", title, click: () => void this.fork(cut) }, name);
-  }
-
-  /** Gives messages a button that continues in a fork. */
-  private offerForks(within: HTMLElement): void {
-    for (const message of within.querySelectorAll<HTMLElement>("article[data-seq]")) {
-      const tools = message.querySelector<HTMLElement>("header .tools");
-      const before = Number(message.dataset.seq);
-      if (!tools || before < 2) continue;
-      const [name, title] = message.matches(".king")
-        ? ["Rewind", "Continue in a fork without this question and what follows"]
-        : ["Fork", "Continue in a fork without this message and what follows"];
-      tools.append(this.forkButton(name, title, { before }));
-    }
-  }
-
-  /** Gives stages, the record and the verdict their buttons, and links of forks their effect. */
-  private offerMore(thread: HTMLElement): void {
-    const stages = new Set<string>();
-    for (const stage of thread.querySelectorAll<HTMLElement>("details[data-stage]")) {
-      const name = stage.dataset.stage ?? "";
-      if (stages.has(name) || stage.querySelector(".fork")) continue;
-      stages.add(name);
-      stage.append(this.forkButton("Fork here", "A fork with everything before this stage was answered", { stage: name }));
-    }
-    const record = thread.querySelector<HTMLElement>("#record dl");
-    if (record && !record.querySelector(".fork")) record.append(make("dt", {}, "Fork"), make("dd", {}, this.forkButton("Fork", "Continue in a copy of this thread", {})));
-    const rest = thread.querySelector<HTMLElement>("#record [data-resume]");
-    if (rest && !rest.querySelector("button")) {
-      const resume = make("button", { type: "button", title: "Ask for the rest of the deliberation", click: () => void this.resume(resume) }, "Resume");
-      rest.append(" ", resume);
-    }
-    this.offerMarks(thread);
-    for (const link of thread.querySelectorAll<HTMLAnchorElement>(".tree a")) {
-      link.onclick = (event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-        event.preventDefault();
-        this.go(new URLSearchParams(link.search).get("thread") ?? undefined);
-      };
-    }
-  }
-
-  private async fork(cut: Cut): Promise<void> {
-    if (!this.id) return;
-    const response = await this.call(`/page/threads/${encodeURIComponent(this.id)}/fork`, cut).catch(() => undefined);
-    if (!response) return;
-    const { thread } = (await response.json()) as { thread: string };
-    this.go(thread);
-    announce(cut.stage ? `${thread}: a fork. Resume, at the end of the page, asks for the rest.` : `${thread}: a fork. The old thread is unchanged.`);
-    void this.list();
-  }
-
-  /** Gives the verdict buttons that mark it right, wrong, or by the right answer. */
-  private offerMarks(thread: HTMLElement): void {
-    const place = thread.querySelector<HTMLElement>("#head [data-mark], [data-mark]");
-    if (!place || place.querySelector("button")) return;
-    const button = (name: string, mark: () => string) =>
-      make("button", { type: "button", title: `Mark this verdict: ${name.toLowerCase()}`, click: () => void this.mark(mark()) }, name);
-    const answer = make("input", { type: "text", "aria-label": "The right answer", placeholder: "the right answer" });
-    place.append("Was it right? ", button("Right", () => "right"), " ", button("Wrong", () => "wrong"), " ", answer, " ", button("Mark", () => answer.value));
-    place.hidden = false;
-  }
-
-  /** Marks the newest verdict of the open thread. */
-  private async mark(mark: string): Promise<void> {
-    if (!this.id || !mark.trim()) return;
-    const response = await this.call(`/page/threads/${encodeURIComponent(this.id)}/mark`, { mark }).catch(() => undefined);
-    if (!response) return;
-    const { marked } = (await response.json()) as { marked: string };
-    announce(marked);
-  }
-
-  /** Finishes the deliberation of the open thread. */
-  private async resume(button: HTMLButtonElement): Promise<void> {
-    if (!this.id) return;
-    button.disabled = true;
-    announce("Asking …");
-    const response = await this.call(`/page/threads/${encodeURIComponent(this.id)}/resume`, {}).catch(() => undefined);
-    button.disabled = false;
-    if (!response) {
-      if (one("#status").textContent === "Asking …") announce("The server is not there.");
-      return;
-    }
-    const { notices } = (await response.json()) as { notices: string[] };
-    announce(notices.join(" "));
-  }
-
-  private async stop(seat?: string): Promise<void> {
-    if (!this.id) return;
-    await this.call(`/page/threads/${encodeURIComponent(this.id)}/stop`, { seat: seat ?? null }).catch(() => undefined);
   }
 
   private isAtEnd(): boolean {

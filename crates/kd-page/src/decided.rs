@@ -5,9 +5,13 @@ use crate::facts::{Facts, plain};
 use crate::markdown;
 use kd_core::clean::clean_line;
 use kd_core::deliberation::report::{Report, SeatState, StageReport};
-use kd_core::deliberation::{Counted, Robustness, Verdict, why};
+use kd_core::deliberation::{AnswerKind, Counted, Robustness, Verdict, rule_doc, why};
 use maud::{Markup, html};
 
+/// The title of the part of an answer that tells the decision.
+const DECIDED: &str = "**Decided.** ";
+/// Maximum characters of a decision in one sentence.
+const SENTENCE_CHARS: usize = 140;
 /// Maximum characters of the beginning of an answer.
 const BEGINNING_CHARS: usize = 120;
 
@@ -15,15 +19,115 @@ const BEGINNING_CHARS: usize = 120;
 pub(crate) fn outcome(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
     html! {
         div.verdict {
-            p.outcome { (plain(&verdict.heading)) }
-            div.body dir="auto" { (markdown::render(words(verdict))) }
+            @let what = decided_for(facts, verdict);
+            p.outcome {
+                (plain(&verdict.heading))
+                @if let Some(what) = &what { (between(verdict)) bdi { "“" (what) "”" } }
+            }
+            div.body dir="auto" { (markdown::render(&told_once(facts, verdict, what.is_some()))) }
+            (agreement(facts))
             // The server's page adds buttons.
             @if facts.has_verdict() { p.facts data-mark="" hidden {} }
-            @if let Some(seq) = verdict.message { p.facts { a href={ "#" (facts.anchor(seq)) } { "message " (seq) } } }
+            @if let Some(seq) = verdict.message { p.facts { a href={ "#" (facts.anchor(seq)) } { "The whole text is message " (seq) "." } } }
             @if verdict.support.is_empty() && verdict.dissent.is_empty() {} @else { (sides(facts, verdict)) }
             @if let Some(sentence) = facts.robust.as_ref().and_then(Robustness::sentence) {
                 p.facts.robust dir="auto" { (plain(&sentence)) "." }
             }
+        }
+    }
+}
+
+/// Returns what joins the outcome and the decision in one sentence.
+fn between(verdict: &Verdict) -> &'static str {
+    match verdict.heading.starts_with("A majority") {
+        true => " for ",
+        false => ": ",
+    }
+}
+
+/// Returns the decision in one sentence: the answer that was chosen, or the first sentence of an open one. `None` if
+/// there is none, or if it is a program.
+fn decided_for(facts: &Facts<'_>, verdict: &Verdict) -> Option<String> {
+    let winner = verdict.winner.as_deref()?;
+    let plan = facts.report.as_ref()?.plan.as_ref()?;
+    match plan.answers {
+        AnswerKind::Code | AnswerKind::Json => None,
+        AnswerKind::Text | AnswerKind::Judged => first_sentence(winner),
+        // The key that was counted is not always readable; the answer has the members' own words.
+        _ => first_sentence(part(verdict, DECIDED).unwrap_or(winner)),
+    }
+}
+
+/// Returns a part of an answer, found by its title.
+fn part<'a>(verdict: &'a Verdict, title: &str) -> Option<&'a str> {
+    let mut parts = words(verdict).split("\n\n");
+    parts.find_map(|part| part.strip_prefix(title))
+}
+
+/// Returns the first sentence of a Markdown text without its marks, cut between words if it is long. `None` if the text
+/// begins with no word.
+fn first_sentence(text: &str) -> Option<String> {
+    let line = text
+        .lines()
+        .find(|line| line.contains(char::is_alphanumeric))?;
+    let line = line
+        .trim_start_matches(['#', '>', '-', ' '])
+        .replace(['*', '`'], "");
+    let line = line.trim();
+    let end = line.match_indices(['.', '!', '?']).map(|(at, _)| at + 1);
+    let is_end = |at: &usize| line[*at..].starts_with(' ') || *at == line.len();
+    let sentence = &line[..end.into_iter().find(is_end).unwrap_or(line.len())];
+    let sentence = clean_line(sentence.trim_end_matches('.'), usize::MAX);
+    if sentence.chars().count() <= SENTENCE_CHARS {
+        return Some(sentence).filter(|s| !s.is_empty());
+    }
+    let cut: String = sentence.chars().take(SENTENCE_CHARS).collect();
+    let whole = cut
+        .rsplit_once(' ')
+        .map_or(cut.as_str(), |(whole, _)| whole);
+    Some(format!("{whole} …"))
+}
+
+/// Returns the answer without what stands elsewhere at the top of the page: its heading, the decision if the sentence
+/// has it, dissent and agreement.
+fn told_once(facts: &Facts<'_>, verdict: &Verdict, decision_told: bool) -> String {
+    let counted = facts
+        .report
+        .as_ref()
+        .is_some_and(|report| report.count().is_some());
+    let elsewhere = [
+        (DECIDED, decision_told),
+        ("**Dissent.** ", !verdict.dissent.is_empty()),
+        ("**Confidence.** ", counted),
+    ];
+    let again = |part: &&str| {
+        elsewhere
+            .iter()
+            .any(|(title, told)| *told && part.starts_with(title))
+    };
+    let parts = words(verdict).split("\n\n").filter(|part| !again(part));
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Renders the agreement of the count, and what its rule does.
+fn agreement(facts: &Facts<'_>) -> Markup {
+    let counted = facts.report.as_ref().and_then(|report| report.count());
+    html! {
+        @if let Some(counted) = counted.filter(|counted| !counted.is_one_voice()) {
+            p.facts {
+                span { "Agreement " (format!("{:.2}", counted.agreement)) ": no probability of being right" }
+                @if !counted.is_of_estimates() { span { "Counted by " (rule(&counted.rule)) } }
+            }
+        }
+    }
+}
+
+/// Renders the name of a rule, with what it does as its description.
+fn rule(name: &str) -> Markup {
+    html! {
+        @match rule_doc(name) {
+            Some(doc) => abbr title=(doc) { (plain(name)) },
+            None => (plain(name)),
         }
     }
 }
@@ -86,7 +190,7 @@ fn candidate(facts: &Facts<'_>, name: &str) -> Markup {
 }
 
 /// Returns the author of an open answer, from its name as a candidate.
-fn author(candidate: &str) -> Option<&str> {
+pub(crate) fn author(candidate: &str) -> Option<&str> {
     candidate.strip_prefix("the answer of ")
 }
 
@@ -109,7 +213,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
         @if let Some(robust) = &facts.robust { (would_be(facts, robust)) }
         @if let Some(plan) = &report.plan {
             details {
-                summary { "The plan: protocol " (plain(&plan.protocol)) ", rule " (plain(&plan.voting.method)) }
+                summary { "The plan: protocol " (plain(&plan.protocol)) ", rule " (rule(&plan.voting.method)) }
                 p dir="auto" { (plain(&plan.meta.reasoning)) }
                 div.wide tabindex="0" { table {
                     thead { tr { th { "Seat" } th { "Role" } th { "Persona" } th { "Weight" } th { "Model" } } }
@@ -147,9 +251,10 @@ fn count(facts: &Facts<'_>, report: &Report, counted: &Counted) -> Markup {
     html! {
         p {
             @if !counted.is_of_estimates() {
-                "Counted by " b { (plain(&counted.rule)) } ": " (counted.form.word()) ". "
+                "Counted by " b { (rule(&counted.rule)) } ": " (counted.form.word()) ". "
             }
-            (counted.voters) " of " (counted.electorate) " were counted."
+            (counted.voters) " of " (counted.electorate) " were counted. "
+            @if let Some(doc) = counted.rule_doc().filter(|_| !counted.is_of_estimates()) { span.faint { "The rule: " (doc) "." } }
         }
         (standing(facts, counted))
         div.wide tabindex="0" { table {
@@ -201,7 +306,7 @@ fn would_be(facts: &Facts<'_>, robust: &Robustness) -> Markup {
                     tr {
                         td dir="auto" { @match winner { Some(winner) => (plain(winner)), None => span.faint { "undecided" } } }
                         td { (rules.len()) }
-                        td { (rules.join(", ")) }
+                        td { @for (at, name) in rules.iter().enumerate() { @if at > 0 { ", " } (rule(name)) } }
                     }
                 } }
             } }
@@ -314,7 +419,30 @@ fn stage(facts: &Facts<'_>, stage: &StageReport) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::number;
+    use super::{first_sentence, number};
+
+    #[test]
+    fn a_decision_is_its_first_sentence_and_no_word_is_cut() {
+        let long = "word ".repeat(60);
+        for (text, wanted) in [
+            ("tabs", Some("tabs")),
+            (
+                "**Put a queue between them.** The shop goes on.",
+                Some("Put a queue between them"),
+            ),
+            ("# Use v1.2 now! Later more.\nx", Some("Use v1.2 now!")),
+            ("---\n\n- `a`", Some("a")),
+            ("```\n```", None),
+            ("", None),
+        ] {
+            assert_eq!(first_sentence(text).as_deref(), wanted, "{text}");
+        }
+        let cut = first_sentence(&long).expect("words");
+        assert!(
+            cut.ends_with("word …") && cut.chars().count() <= 142,
+            "{cut}"
+        );
+    }
 
     #[test]
     fn a_standing_begins_with_its_number() {

@@ -2,7 +2,7 @@
 
 use crate::facts::{Facts, plain};
 use kd_core::SeatName;
-use kd_core::deliberation::map::{Rows, Stance};
+use kd_core::deliberation::map::{Map, Rows, Stance, Standing};
 use maud::{Markup, html};
 
 /// Returns whether there is anything to compare.
@@ -27,7 +27,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
             thead { tr { th scope="col" { (head) } @for member in &map.members { th scope="col" { (facts.name(member.as_str())) } } } }
             tbody { @for claim in &map.claims {
                 @if let Some(now) = claim.standing.filter(|now| standing.replace(*now) != Some(*now)) {
-                    tr { th.group colspan=(columns) scope="rowgroup" { (now.words()) } }
+                    tr { th.group colspan=(columns) scope="rowgroup" { (standing_words(now)) } }
                 }
                 tr {
                     th scope="row" dir="auto" { (plain(&claim.claim)) }
@@ -37,16 +37,56 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
         } }
         @for line in &map.missing { p { "Not covered: " span dir="auto" { (plain(line)) } } }
         @if !map.groups.is_empty() {
-            p.faint {
-                "Same answers: "
-                @for (at, group) in map.groups.iter().enumerate() {
-                    @if at > 0 { ", " }
-                    @for (at, seat) in group.iter().enumerate() { @if at > 0 { " = " } (facts.name(seat.as_str())) }
-                }
-                "; compared by "
-                @if map.by.is_empty() { "nobody" }
-                @for (at, seat) in map.by.iter().enumerate() { @if at > 0 { " and " } (facts.name(seat.as_str())) }
-            }
+            p.faint { (groups(facts, &map)) }
+        }
+        @let voters = voters_alone(facts, &map);
+        @if !voters.is_empty() {
+            p.faint { (names(facts, &voters)) " voted without an answer of " @if voters.len() == 1 { "its" } @else { "their" } " own." }
+        }
+    }
+}
+
+/// Returns what the members' positions on a claim have in common, as a heading.
+fn standing_words(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Consensus => "All say so",
+        Standing::Contradiction => "Some contradict it",
+        Standing::Shared => "Several say so, nobody contradicts it",
+        Standing::Single => "Only one says so",
+    }
+}
+
+/// Tells which answers are the same.
+fn groups(facts: &Facts<'_>, map: &Map) -> Markup {
+    let (same, alone): (Vec<&Vec<SeatName>>, Vec<&Vec<SeatName>>) =
+        map.groups.iter().partition(|group| group.len() > 1);
+    let alone: Vec<&SeatName> = alone.into_iter().flatten().collect();
+    html! {
+        @for group in &same { (names(facts, &group.iter().collect::<Vec<_>>())) " gave the same answer. " }
+        @match (same.is_empty(), alone.len()) {
+            (_, 0) => {}
+            (true, _) => "No two answers are the same. ",
+            (false, 1) => { (names(facts, &alone)) " gave another. " }
+            (false, _) => { (names(facts, &alone)) " each gave another. " }
+        }
+        @if !map.by.is_empty() { "Compared by " (names(facts, &map.by.iter().collect::<Vec<_>>())) "." }
+    }
+}
+
+/// Returns the members that voted and have no column, since they gave no answer.
+fn voters_alone<'a>(facts: &'a Facts<'_>, map: &Map) -> Vec<&'a SeatName> {
+    let count = facts.report.as_ref().and_then(|report| report.count());
+    let firsts = count.into_iter().flat_map(|count| &count.firsts);
+    let seats = firsts.map(|first| &first.seat);
+    seats.filter(|seat| !map.members.contains(seat)).collect()
+}
+
+/// Renders names as a list in words: `a, b and c`.
+fn names(facts: &Facts<'_>, seats: &[&SeatName]) -> Markup {
+    html! {
+        @for (at, seat) in seats.iter().enumerate() {
+            @if at > 0 { @if at + 1 == seats.len() { " and " } @else { ", " } }
+            (facts.name(seat.as_str()))
         }
     }
 }

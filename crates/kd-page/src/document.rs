@@ -71,13 +71,15 @@ pub fn shell() -> (String, String) {
     let main = html! {
         div.app {
             nav #threads aria-label="Threads" {
-                header { b { "kd" } span.row { button #batches type="button" { "Batches" } button #new type="button" { "New thread" } } }
+                header { b { "kd" } span.row { button #forum type="button" { "Forum" } button #batches type="button" { "Batches" } button #new type="button" { "New" } } }
+                input #search type="search" placeholder="Search all messages" aria-label="Search all messages" autocomplete="off";
                 ol #list {}
             }
             div #open tabindex="-1" {
                 div.welcome {
                     h1 { "Ask the council" }
                     p.faint { "Members answer side by side. What they say, and how it was decided, stays here." }
+                    p.asks {}
                 }
             }
             form #ask aria-label="Ask" {
@@ -87,6 +89,10 @@ pub fn shell() -> (String, String) {
                         option value="ask" { "Ask: all answer, the chair concludes" }
                         option value="think" { "Think: a fast and a rigorous member debate" }
                         option value="deliberate" { "Deliberate: plan, answer, review, vote" }
+                    }
+                    details #whom hidden {
+                        summary { "To: the usual members" }
+                        div #members role="group" aria-label="Members to ask" {}
                     }
                     button #stop type="button" hidden { "Stop" }
                     button #send type="submit" { "Send" }

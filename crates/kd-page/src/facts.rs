@@ -2,10 +2,11 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use crate::now::Asked;
 use jiff::Timestamp;
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::deliberation::report::Report;
-use kd_core::deliberation::{self, Replayed, Robustness, Verdict};
+use kd_core::deliberation::{self, Fact, Replayed, Robustness, Verdict};
 use kd_core::event::Purpose;
 use kd_core::message::settled;
 use kd_core::view::{self, View};
@@ -41,6 +42,8 @@ pub struct Thread {
     pub records: Vec<Record>,
     /// It and the threads that it shares messages with, as a tree; empty without forks.
     pub family: Vec<Relative>,
+    /// The members that are being asked at this moment.
+    pub asked: Vec<Asked>,
 }
 
 /// A line of a tree of forks.
@@ -83,6 +86,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) replayed: Option<Replayed>,
     /// The robustness of its decision, if the record leads to it.
     pub(crate) robust: Option<Robustness>,
+    /// Members that were not asked because the answers were certain enough, over all passes.
+    pub(crate) spared: usize,
     /// Prefix of anchors in the page, which may contain several threads.
     pub(crate) prefix: String,
     /// Names in the order of their colors.
@@ -119,6 +124,7 @@ impl<'a> Facts<'a> {
             shown,
             turns,
             used,
+            spared: deliberated.iter().flatten().map(spared).sum(),
             prefix: prefix(at),
             report,
             robust,
@@ -182,6 +188,16 @@ impl<'a> Facts<'a> {
         let mut own = self.shown.iter().rev().filter(|m| m.from == name);
         own.find(|m| m.is_sound()).map(|m| m.seq)
     }
+}
+
+/// Returns how many members an event says were not asked, since the answers were certain enough.
+fn spared(record: &Record) -> usize {
+    if let Event::Deliberated { fact } = &record.event
+        && let Fact::AskedEnough { spared, .. } = fact.as_ref()
+    {
+        return spared.len();
+    }
+    0
 }
 
 /// Returns the prefix of a thread's anchors, by its index in the document.

@@ -13,7 +13,10 @@ mod decided;
 mod differ;
 mod document;
 mod facts;
+mod forum;
 pub mod markdown;
+mod now;
+mod quoted;
 mod reader;
 mod said;
 mod sheet;
@@ -23,12 +26,18 @@ mod trail;
 pub use batches::batches;
 pub use document::{Page, Place, app, page, shell};
 pub use facts::{Relative, Thread, Turn};
+pub use forum::{
+    Cycle, Fairness, Forum, May, Member, Motion, Order, Post, Row, Topic, Vote, forum,
+    forum_thread, no_forum,
+};
+pub use maud::Markup;
+pub use now::{Asked, doing};
 pub use reader::{Batch, Reader};
 pub use said::Part;
 pub use sheet::sheet;
 
 use facts::{Facts, plain};
-use maud::{Markup, html};
+use maud::html;
 use serde_json::{Map, Value, json};
 
 /// A section of a thread's page.
@@ -190,6 +199,7 @@ fn head(facts: &Facts<'_>) -> Markup {
                 }
                 @if thread.private { span { "private: only members on this machine" } }
             }
+            (now::now(facts))
             @if let Some(verdict) = facts.verdict() { (decided::outcome(facts, verdict)) }
         }
     }
@@ -232,6 +242,7 @@ mod tests {
             messages,
             records: Vec::new(),
             family: Vec::new(),
+            asked: Vec::new(),
         }
     }
 

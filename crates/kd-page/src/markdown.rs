@@ -12,6 +12,12 @@ const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_TASKLISTS);
 /// Allowed link schemes.
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
+/// Elements that may be wider than the page, and what they become.
+const SCROLLING: [(&str, &str); 3] = [
+    ("<pre>", "<pre tabindex=\"0\">"),
+    ("<table>", "<div class=\"wide\" tabindex=\"0\"><table>"),
+    ("</table>", "</table></div>"),
+];
 /// Headings of a message start at this level: higher ones belong to the page.
 const TOP: usize = 3;
 
@@ -23,6 +29,12 @@ pub fn render(text: &str) -> Markup {
     let mut open = Open::default();
     let events = Parser::new_ext(&source, OPTIONS).filter_map(|event| harmless(event, &mut open));
     pulldown_cmark::html::push_html(&mut out, events);
+    // What scrolls can be reached by key. No text contains these: it is escaped.
+    for (tag, wrapped) in SCROLLING {
+        if out.contains(tag) {
+            out = out.replace(tag, wrapped);
+        }
+    }
     PreEscaped(out)
 }
 

@@ -139,6 +139,7 @@ mod tests {
             messages: (1..=messages).map(message).collect(),
             records: Vec::new(),
             family: Vec::new(),
+            asked: Vec::new(),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use crate::Turn;
 use crate::facts::{Facts, plain};
-use crate::markdown;
+use crate::{markdown, quoted};
 use kd_core::deliberation::COUNCIL;
 use kd_core::event::Purpose;
+use kd_core::last_round::RoundKind;
 use kd_core::message::{Address, Message, Status};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -57,29 +58,38 @@ pub(crate) fn print(facts: &Facts<'_>, round: &Round<'_>) -> u64 {
     for message in round.messages() {
         (message.seq, &message.from, facts.color(&message.from)).hash(&mut digest);
         (addressed(message), concludes(facts, message)).hash(&mut digest);
+        is_verdict(facts, message).hash(&mut digest);
         message.status.map(Status::as_str).hash(&mut digest);
         message.cut_mark().hash(&mut digest);
         turn_facts(message, facts.turns.get(&message.seq)).hash(&mut digest);
         message.body.hash(&mut digest);
     }
+    round.is_acting().hash(&mut digest);
     digest.finish()
 }
 
 fn round(facts: &Facts<'_>, round: &Round<'_>) -> Markup {
+    let acting = round.is_acting();
     html! {
         div.round id=(facts.round(round.first)) {
-            @if let Some(message) = round.says { (self::message(facts, message)) }
+            @if let Some(message) = round.says { (self::message(facts, message, acting)) }
             @if !round.answers.is_empty() {
                 div.answers data-answers=(round.answers.len()) {
-                    @for answer in &round.answers { (self::message(facts, answer)) }
+                    @for answer in &round.answers { (self::message(facts, answer, acting)) }
                 }
             }
-            @for message in &round.after { (self::message(facts, message)) }
+            @for message in &round.after { (self::message(facts, message, acting)) }
         }
     }
 }
 
 impl<'a> Round<'a> {
+    /// Returns whether a program asked in it, whose tools one member uses.
+    fn is_acting(&self) -> bool {
+        self.says
+            .is_some_and(|message| RoundKind::of(message) == RoundKind::Acting)
+    }
+
     pub(crate) fn messages(&self) -> impl Iterator<Item = &'a Message> {
         let says = self.says.into_iter();
         let answers = self.answers.iter().copied();
@@ -126,9 +136,18 @@ fn concludes(facts: &Facts<'_>, message: &Message) -> bool {
             .is_some_and(|p| p == "conclude")
 }
 
-/// Renders a message as a card. Its number is its anchor in the page.
-pub(crate) fn message(facts: &Facts<'_>, message: &Message) -> Markup {
+/// Returns whether it is the verdict that the top of the page shows.
+fn is_verdict(facts: &Facts<'_>, message: &Message) -> bool {
+    let verdict = facts.verdict().and_then(|verdict| verdict.message);
+    verdict == Some(message.seq)
+}
+
+/// Renders a message as a card. Its number is its anchor in the page. `acting`: in a round of a program, whose tools one
+/// member uses.
+fn message(facts: &Facts<'_>, message: &Message, acting: bool) -> Markup {
     let king = message.is_king();
+    let body = message.shown();
+    let quotes = king.then(|| quoted::first_name(&body)).flatten();
     let (color, _) = facts.color(&message.from);
     let class = match king {
         true => "king".to_owned(),
@@ -137,16 +156,24 @@ pub(crate) fn message(facts: &Facts<'_>, message: &Message) -> Markup {
     };
     let trouble = message.status.filter(|s| *s != Status::Complete);
     html! {
-        article.(class) id=(facts.anchor(message.seq)) data-seq=(message.seq) tabindex="-1" {
+        article.(class) id=(facts.anchor(message.seq)) data-seq=(message.seq)
+            data-from=[(!king).then(|| plain(&message.from))] data-status=[message.status.map(Status::as_str)] tabindex="-1" {
             header {
-                @if king { b.name { "You" } } @else { (facts.name(&message.from)) }
+                @if king { b.name { @if quotes.is_some() { "Program" } @else { "You" } } }
+                @else { (facts.name(&message.from)) }
                 @if let Some(to) = addressed(message) { span.to { "to " bdi { (to) } } }
-                @if concludes(facts, message) { span.tag { "conclusion" } }
+                @if acting && !king { span.tag { "step" } }
+                @else if concludes(facts, message) { span.tag { "conclusion" } }
                 @if let Some(status) = trouble { span.tag.bad { (status.as_str()) } }
                 span.facts { (turn_facts(message, facts.turns.get(&message.seq))) }
                 a.seq href={ "#" (facts.anchor(message.seq)) } title="Link to this message" { "#" (message.seq) }
             }
-            div.body dir="auto" { (markdown::render(&message.shown())) }
+            @if is_verdict(facts, message) {
+                p.facts { a href={ "#" (facts.prefix) "head" } { "The decision is at the top of this page." } }
+                details { summary { "The whole text" } div.body dir="auto" { (markdown::render(&body)) } }
+            } @else {
+                div.body dir="auto" { @if king { (quoted::render(&body)) } @else { (markdown::render(&body)) } }
+            }
         }
     }
 }

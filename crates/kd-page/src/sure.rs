@@ -1,10 +1,12 @@
 //! Confidence and cost.
 
 use crate::bar::bar;
+use crate::decided::author;
 use crate::facts::{Facts, plain};
 use kd_core::Usage;
 use kd_core::deliberation::Counted;
 use kd_core::deliberation::report::Report;
+use kd_core::event::Purpose;
 use maud::{Markup, html};
 
 /// Returns whether anything is known of either.
@@ -18,15 +20,19 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
         @if !trend.is_empty() {
             h3 { "Agreement by pass" }
             @for (at, agreement) in trend.iter().enumerate() {
-                div { (bar(*agreement, &format!("pass {}: {agreement:.2}", at + 1))) }
+                div { (bar(*agreement, &pass(facts, at, *agreement))) }
             }
-            p.faint { "Agreement is how many stand behind the answer. It is no probability of being right." }
+            p.faint {
+                "Agreement is how many stand behind the answer. It is no probability of being right. The interval is that of the "
+                "share of voters, as if they were a sample of all members that could be asked."
+            }
         }
         @if let Some(promised) = promised(facts) { p { (plain(&promised)) "." } }
         @if let Some(verdict) = facts.verdict() {
             @if !verdict.stopped.is_empty() { p { "No further pass: " (plain(&verdict.stopped)) "." } }
         }
-        @if !facts.used.is_empty() { (cost(facts)) }
+        (saved(facts))
+        @if !facts.used.is_empty() { (cost(facts)) (alone(facts)) }
     }
 }
 
@@ -35,6 +41,110 @@ fn trend(facts: &Facts<'_>) -> Vec<f64> {
     let one_voice = |report: &&Report| report.count().is_some_and(Counted::is_one_voice);
     let report = facts.report.as_ref().filter(|report| !one_voice(report));
     report.map(|report| report.trend()).unwrap_or_default()
+}
+
+/// Describes a pass: its agreement, and of how many voters with which interval.
+fn pass(facts: &Facts<'_>, at: usize, agreement: f64) -> String {
+    let number = at + 1;
+    let counts = facts.report.iter().flat_map(|report| &report.counts);
+    let count = counts
+        .rev()
+        .find(|c| c.depth == 0 && c.pass as usize == number);
+    let of = count.and_then(|count| {
+        let (low, high) = count.interval()?;
+        Some(format!(
+            ", {} of {} (95 %: {low:.2} to {high:.2})",
+            count.backers, count.voters
+        ))
+    });
+    format!("pass {number}: {agreement:.2}{}", of.unwrap_or_default())
+}
+
+/// Renders the calls that were saved because the answers were certain enough.
+fn saved(facts: &Facts<'_>) -> Markup {
+    let Some(report) = &facts.report else {
+        return html! {};
+    };
+    let stopped = report.stopped_early.len();
+    html! {
+        @if facts.spared > 0 || stopped > 0 {
+            h3 { "Calls saved" }
+            ul {
+                @for line in &report.enough { li dir="auto" { (plain(line)) "." } }
+                @if stopped > 0 {
+                    li {
+                        "Stopped while they answered, since they could no longer change the result: "
+                        @for (at, seat) in report.stopped_early.iter().enumerate() {
+                            @if at > 0 { ", " }
+                            (facts.name(seat.as_str()))
+                        }
+                        "."
+                    }
+                }
+            }
+            p.faint {
+                @match facts.spared {
+                    0 => "No call was saved whole.",
+                    1 => "1 call was not made.",
+                    calls => { (calls) " calls were not made." }
+                }
+            }
+        }
+    }
+}
+
+/// Compares the cost of the council with that of the answer that won, asked alone.
+fn alone(facts: &Facts<'_>) -> Markup {
+    let Some((seat, own)) = winner(facts) else {
+        return html! {};
+    };
+    let mut all = Usage::default();
+    for usage in facts.used.iter().filter_map(|used| used.usage.as_ref()) {
+        all.add(usage);
+    }
+    let price = |usage: &Usage| {
+        usage
+            .price()
+            .map_or(String::new(), |price| format!("{price}, "))
+    };
+    let times = match (own.cost_usd, all.cost_usd) {
+        (Some(own), Some(all)) if own > 0.0 => Some(all / own),
+        _ if own.tokens() > 0 => Some(all.tokens() as f64 / own.tokens() as f64),
+        _ => None,
+    };
+    html! {
+        p {
+            "The answer that won is that of " (facts.name(seat)) ". Alone, it cost " (price(&own)) (own.tokens()) " tokens; all turns together "
+            (price(&all)) (all.tokens()) " tokens"
+            @if let Some(times) = times { ", " (format!("{times:.1}")) " times as much" }
+            "."
+        }
+    }
+}
+
+/// Returns the author of the answer that won, and the usage of the turn with it.
+fn winner<'a>(facts: &'a Facts<'_>) -> Option<(&'a str, Usage)> {
+    let verdict = facts.verdict()?;
+    verdict.winner.as_ref()?;
+    let count = facts
+        .report
+        .as_ref()?
+        .count()
+        .filter(|count| !count.is_one_voice())?;
+    let name = count.candidates.get(count.winner?)?;
+    // A short answer has several authors; those who voted for it gave it.
+    let seat = match author(name) {
+        Some(author) => author,
+        None => verdict.support.first()?.as_str(),
+    };
+    let own = facts
+        .shown
+        .iter()
+        .rev()
+        .filter(|message| message.from == seat);
+    let mut turns = own.filter_map(|message| facts.turns.get(&message.seq));
+    let answer = turns.find(|turn| turn.purpose == Some(Purpose::Answer))?;
+    Some((seat, answer.usage?))
 }
 
 /// Returns what was promised about the verdict: by the marks of the person who asked, who need not be the reader.

@@ -16,6 +16,9 @@ use tokio_util::task::TaskTracker;
 /// How long stopped councils may take to save partial answers.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
+/// How long it may take to write what the user said.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(30);
+
 /// The consultations of one server. Each runs in its own task, so that partial answers are saved even if the caller
 /// disconnects.
 #[derive(Clone, Default)]
@@ -108,12 +111,47 @@ impl Consultations {
         }
     }
 
+    /// Runs a session that only writes what the user said, until it is written.
+    ///
+    /// # Errors
+    /// Why it was refused, or could not be written.
+    pub(crate) async fn write(&self, started: Started) -> Result<(), String> {
+        let written = self.tasks.spawn(write(started));
+        let ended = written.await;
+        ended.unwrap_or_else(|e| Err(format!("the council failed: {e}")))
+    }
+
     /// Stops all consultations, and waits until partial answers are saved.
     pub(crate) async fn end(&self) {
         self.stop.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(LAST_WORDS, self.tasks.wait()).await;
     }
+}
+
+/// Sends what the user said into a session, and waits until it is in the thread.
+async fn write(started: Started) -> Result<(), String> {
+    let mut session = started.session;
+    let mut updates = session.subscribe();
+    let written = async {
+        let sent = session.send(started.say);
+        sent.map_err(|why| format!("{why}: {}", why.hint()))?;
+        while let Some(update) = updates.next().await {
+            let Update::Record(record) = update else {
+                continue;
+            };
+            if let Event::SaveFailed { why, .. } | Event::OpRefused { why } = &record.event {
+                return Err(why.clone());
+            }
+            if matches!(&record.event, Event::MessageAdded { message, .. } if message.is_king()) {
+                return Ok(());
+            }
+        }
+        Err("the session ended before it was written".to_owned())
+    };
+    let written = tokio::time::timeout(WRITTEN_WITHIN, written).await;
+    session.close().await;
+    written.unwrap_or_else(|_| Err("it was not written in time: try it again".to_owned()))
 }
 
 /// Runs a session to its end; `stop` interrupts it.

@@ -5,9 +5,12 @@
 //! |---|---|
 //! | `{"thread", "parts": [{"id", "html"}], "words": {...}, "more"}` | parts of the page, new or changed, the Markdown of their messages, and whether further ones follow at once |
 //! | `{"seat", "text"}` | a piece of an answer |
-//! | `{"seat", "state"}` | what a member is doing: `thinking`, `uses TOOL` |
+//! | `{"seat", "state"}` | what a member is doing: `answering`, `reviewing`, `thinking`, `uses TOOL` |
 //! | `{"ended": seat}` | its answer is in the thread, or will not come |
 //! | an empty line | keep-alive |
+//!
+//! Reviews, ballots and other forms that the program reads are not shown as text. What a turn is for stands in the
+//! records: pieces of a member wait until the thread was read after they came.
 
 use crate::blocking::off;
 use axum::body::{Body, Bytes};
@@ -15,9 +18,9 @@ use futures::stream;
 use kd_app::host::{Followed, Host, Refusal};
 use kd_core::clean::clean_line;
 use kd_core::{Delta, SeatName};
-use kd_page::{Batch, Reader, Thread};
+use kd_page::{Asked, Batch, Reader, Thread};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,6 +59,9 @@ pub(super) async fn stream(host: Arc<dyn Host>, id: String) -> Result<Body, Refu
         host,
         id,
         reader: Reader::default(),
+        asked: BTreeMap::new(),
+        pieces: Pieces::default(),
+        held: Vec::new(),
         lines,
     };
     tokio::spawn(async move {
@@ -75,6 +81,11 @@ struct Feed {
     host: Arc<dyn Host>,
     id: String,
     reader: Reader,
+    /// The members that are being asked, as the thread was last read.
+    asked: BTreeMap<SeatName, Asked>,
+    pieces: Pieces,
+    /// Pieces of other members: what they are asked is not known yet.
+    held: Vec<(SeatName, Delta)>,
     lines: mpsc::Sender<Bytes>,
 }
 
@@ -83,9 +94,8 @@ impl Feed {
     async fn run(&mut self, mut told: mpsc::Receiver<Followed>) -> Option<()> {
         // When to read the thread again, and how long the last read took.
         let (mut due, mut took) = (None::<Instant>, Duration::ZERO);
-        let mut pieces = Pieces::default();
         loop {
-            let next = [due, pieces.due()].into_iter().flatten().min();
+            let next = [due, self.pieces.due()].into_iter().flatten().min();
             let wait = next.map_or(SIGN_OF_LIFE, |next| {
                 next.saturating_duration_since(Instant::now())
             });
@@ -95,10 +105,20 @@ impl Feed {
                         due.get_or_insert_with(|| Instant::now() + (took * REST).max(REST_MIN));
                     }
                     Followed::Ended(seat) => {
-                        self.write(pieces.take()).await?;
+                        self.asked.remove(&seat);
+                        self.held.retain(|(of, _)| *of != seat);
+                        let last = self.pieces.take();
+                        self.pieces.forget(&seat);
+                        self.write(last).await?;
                         self.line(&json!({ "ended": seat })).await?;
                     }
-                    Followed::Piece(seat, delta) => pieces.add(seat, &delta),
+                    Followed::Piece(seat, delta) => match self.asked.get(&seat) {
+                        Some(asked) => self.pieces.add(seat, &delta, asked),
+                        None => {
+                            self.held.push((seat, delta));
+                            due.get_or_insert_with(|| Instant::now() + REST_MIN.max(took));
+                        }
+                    },
                 },
                 () = self.lines.closed() => return None,
                 () = tokio::time::sleep(wait) => {
@@ -106,8 +126,9 @@ impl Feed {
                     if next.is_none() {
                         self.line(&Value::Null).await?;
                     }
-                    if is_over(pieces.due()) {
-                        self.write(pieces.take()).await?;
+                    if is_over(self.pieces.due()) {
+                        let pieces = self.pieces.take();
+                        self.write(pieces).await?;
                     }
                     if is_over(due) {
                         due = None;
@@ -130,9 +151,36 @@ impl Feed {
                 let line = format!("{}\n", shown(&page.id.0, batch));
                 lines.blocking_send(line.into()).is_ok()
             });
-            is_open.then_some(reader)
+            is_open.then_some((reader, page.asked))
         });
-        self.reader = work.await.ok()??;
+        let (reader, asked) = work.await.ok()??;
+        self.reader = reader;
+        self.ask(asked).await
+    }
+
+    /// Notes who is being asked, reports what changed, and passes on the pieces that waited for it.
+    async fn ask(&mut self, asked: Vec<Asked>) -> Option<()> {
+        let named = |one: Asked| Some((SeatName::sender(&one.seat).ok()?, one));
+        let asked: BTreeMap<SeatName, Asked> = asked.into_iter().filter_map(named).collect();
+        let before = std::mem::replace(&mut self.asked, asked);
+        for seat in before.keys().filter(|seat| !self.asked.contains_key(*seat)) {
+            self.pieces.forget(seat);
+            self.line(&json!({ "ended": seat })).await?;
+        }
+        for (seat, asked) in self
+            .asked
+            .iter()
+            .filter(|(seat, asked)| before.get(*seat) != Some(*asked))
+        {
+            let doing = kd_page::doing(asked.purpose);
+            self.line(&json!({ "seat": seat, "state": doing })).await?;
+        }
+        for (seat, delta) in std::mem::take(&mut self.held) {
+            // Without an entry its turn is over: the thread has what it said.
+            if let Some(asked) = self.asked.get(&seat) {
+                self.pieces.add(seat, &delta, asked);
+            }
+        }
         Some(())
     }
 
@@ -167,6 +215,8 @@ fn shown(thread: &str, batch: Batch) -> Value {
 #[derive(Default)]
 struct Pieces {
     waiting: Vec<(SeatName, Value)>,
+    /// The last state of each member that fills in a form.
+    states: BTreeMap<SeatName, Value>,
     /// When they may be written.
     due: Option<Instant>,
     /// The earliest time for the next ones.
@@ -178,10 +228,19 @@ impl Pieces {
         self.due
     }
 
-    fn add(&mut self, seat: SeatName, delta: &Delta) {
-        let Some(line) = piece(seat.as_str(), delta) else {
+    /// Forgets a member whose turn has ended.
+    fn forget(&mut self, seat: &SeatName) {
+        self.states.remove(seat);
+    }
+
+    fn add(&mut self, seat: SeatName, delta: &Delta, asked: &Asked) {
+        let Some(line) = piece(seat.as_str(), delta, asked) else {
             return;
         };
+        // The text of a form comes in many pieces, which say the same to readers.
+        if asked.is_form && self.states.insert(seat.clone(), line.clone()).as_ref() == Some(&line) {
+            return;
+        }
         self.due.get_or_insert_with(|| {
             // The first piece after a pause does not wait.
             let now = Instant::now();
@@ -189,7 +248,9 @@ impl Pieces {
         });
         let own = self.waiting.iter_mut().rev().find(|(of, _)| *of == seat);
         match (own, delta) {
-            (Some((_, last)), Delta::Text { text }) if last["text"].is_string() => {
+            (Some((_, last)), Delta::Text { text })
+                if last["text"].is_string() && !asked.is_form =>
+            {
                 if let Some(Value::String(known)) = last.get_mut("text") {
                     known.push_str(text);
                 }
@@ -216,8 +277,10 @@ impl Pieces {
 
 /// Formats a piece of an answer as a line, if it is visible to readers.
 #[deny(clippy::wildcard_enum_match_arm)]
-fn piece(seat: &str, delta: &Delta) -> Option<Value> {
+fn piece(seat: &str, delta: &Delta, asked: &Asked) -> Option<Value> {
+    let doing = kd_page::doing(asked.purpose);
     Some(match delta {
+        Delta::Text { .. } if asked.is_form => json!({ "seat": seat, "state": doing }),
         Delta::Text { text } => json!({ "seat": seat, "text": text }),
         Delta::Thinking { .. } => json!({ "seat": seat, "state": "thinking" }),
         Delta::Tool { name, .. } => {
@@ -236,6 +299,7 @@ fn piece(seat: &str, delta: &Delta) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kd_core::event::Purpose;
 
     fn seat(name: &str) -> SeatName {
         SeatName::new(name).unwrap()
@@ -245,16 +309,62 @@ mod tests {
         Delta::Text { text: text.into() }
     }
 
+    fn answer() -> Asked {
+        asked(Purpose::Answer, false)
+    }
+
+    fn asked(purpose: Purpose, is_form: bool) -> Asked {
+        Asked {
+            seat: "ann".into(),
+            purpose,
+            is_form,
+        }
+    }
+
+    #[test]
+    fn a_form_is_a_state_once_and_never_text() {
+        let mut pieces = Pieces::default();
+        let vote = asked(Purpose::Vote, true);
+        let thinking = Delta::Thinking { text: "?".into() };
+        for piece in [text("{\"choice\":"), text("\"A\"}"), thinking, text("{}")] {
+            pieces.add(seat("ann"), &piece, &vote);
+        }
+        let lines = pieces.take();
+        let states: Vec<Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let state = |word: &str| json!({"seat": "ann", "state": word});
+        assert_eq!(
+            states,
+            [state("voting"), state("thinking"), state("voting")]
+        );
+        // Other pieces of the same form add nothing, whenever they come.
+        pieces.add(seat("ann"), &text("}"), &vote);
+        assert_eq!(pieces.take(), "");
+        pieces.forget(&seat("ann"));
+        pieces.add(seat("ann"), &text("{"), &vote);
+        assert!(pieces.take().contains("voting"));
+    }
+
     #[test]
     fn text_of_a_member_is_joined_and_stays_in_order_with_its_other_pieces() {
         let mut pieces = Pieces::default();
-        pieces.add(seat("ann"), &text("a"));
-        pieces.add(seat("bob"), &text("x"));
-        pieces.add(seat("ann"), &text("b\n"));
-        pieces.add(seat("ann"), &Delta::Thinking { text: "?".into() });
-        pieces.add(seat("ann"), &Delta::Thinking { text: "!".into() });
-        pieces.add(seat("ann"), &text("c"));
-        pieces.add(seat("bob"), &text("y"));
+        pieces.add(seat("ann"), &text("a"), &answer());
+        pieces.add(seat("bob"), &text("x"), &answer());
+        pieces.add(seat("ann"), &text("b\n"), &answer());
+        pieces.add(
+            seat("ann"),
+            &Delta::Thinking { text: "?".into() },
+            &answer(),
+        );
+        pieces.add(
+            seat("ann"),
+            &Delta::Thinking { text: "!".into() },
+            &answer(),
+        );
+        pieces.add(seat("ann"), &text("c"), &answer());
+        pieces.add(seat("bob"), &text("y"), &answer());
         let lines = pieces.take();
         let lines: Vec<Value> = lines
             .lines()
@@ -276,12 +386,12 @@ mod tests {
     fn the_first_piece_does_not_wait_and_the_next_ones_do() {
         let mut pieces = Pieces::default();
         assert_eq!(pieces.due(), None);
-        pieces.add(seat("ann"), &text("a"));
+        pieces.add(seat("ann"), &text("a"), &answer());
         assert!(pieces.due().unwrap() <= Instant::now());
         let before = Instant::now();
         pieces.take();
         assert_eq!(pieces.due(), None);
-        pieces.add(seat("ann"), &text("b"));
+        pieces.add(seat("ann"), &text("b"), &answer());
         assert!(pieces.due().unwrap() >= before + PIECES_EVERY);
         // Restarts of an answer are pieces, too.
         pieces.add(
@@ -291,15 +401,16 @@ mod tests {
                 version: None,
                 session: None,
             },
+            &answer(),
         );
         assert_eq!(pieces.take(), "{\"seat\":\"ann\",\"text\":\"b\"}\n");
         // Of many members, they are written less often.
         for name in ["a", "b", "c", "d", "e"] {
-            pieces.add(seat(name), &text("x"));
+            pieces.add(seat(name), &text("x"), &answer());
         }
         let before = Instant::now();
         pieces.take();
-        pieces.add(seat("a"), &text("y"));
+        pieces.add(seat("a"), &text("y"), &answer());
         assert!(pieces.due().unwrap() >= before + MANY_PIECES_EVERY);
     }
 }

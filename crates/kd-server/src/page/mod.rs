@@ -1,10 +1,12 @@
 //! The page: threads in a browser, live. The document itself contains no data; it fetches everything with the token,
 //! and changes state only by `POST`.
 
+mod forum;
+mod lists;
 mod live;
 
 use crate::blocking::off;
-use crate::consult::{Consultations, OpSender};
+use crate::consult::{Consultations, OpSender, Running};
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -16,7 +18,7 @@ use kd_app::host::{Host, Method, PlanChoice, Query, Refusal};
 use kd_core::fork::Cut;
 use kd_core::{Op, SeatName};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -46,12 +48,19 @@ pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
     Router::new()
         .route(PATH, get(document))
         .route("/page/batches", get(batches))
-        .route("/page/threads", get(threads))
+        .route("/page/threads", get(lists::threads))
+        .route("/page/search", post(lists::search))
+        .route("/page/members", get(lists::members))
         .route("/page/threads/{id}", get(thread))
         .route("/page/threads/{id}/stop", post(stop))
         .route("/page/threads/{id}/fork", post(fork))
         .route("/page/threads/{id}/resume", post(resume))
         .route("/page/threads/{id}/mark", post(mark))
+        .route("/page/threads/{id}/retry", post(retry))
+        .route("/page/threads/{id}/choose", post(choose))
+        .route("/page/forum", get(forum::forum))
+        .route("/page/forum/threads/{id}", get(forum::thread))
+        .route("/page/forum/motions/{id}", post(forum::decide))
         .route("/page/ask", post(ask))
         .layer(DefaultBodyLimit::max(QUESTION_BYTES_MAX))
         .with_state(face)
@@ -92,23 +101,6 @@ async fn batches(State(face): State<Arc<Face>>) -> Response {
             Json(json!({ "html": html, "batches": all, "fleet": fleet })).into_response()
         }
         Ok((Err(refusal), _)) => refused(&refusal),
-        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
-    }
-}
-
-async fn threads(State(face): State<Arc<Face>>) -> Response {
-    match off(&face.host, |host| host.threads()).await {
-        Ok(Ok(threads)) => {
-            let listed = |thread: kd_app::host::Listed| {
-                let fork = thread
-                    .fork
-                    .map(|(of, left)| json!({ "of": of, "left": left }));
-                json!({ "id": thread.id, "topic": thread.topic, "messages": thread.messages, "fork": fork })
-            };
-            let threads: Vec<Value> = threads.into_iter().map(listed).collect();
-            Json(json!({ "threads": threads })).into_response()
-        }
-        Ok(Err(refusal)) => refused(&refusal),
         Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
 }
@@ -187,6 +179,58 @@ async fn resume(
     }
 }
 
+/// A member of a thread.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Seat {
+    seat: SeatName,
+}
+
+/// Asks a member again whose last turn failed.
+async fn retry(
+    State(face): State<Arc<Face>>,
+    Path(id): Path<String>,
+    wanted: Result<Json<Seat>, JsonRejection>,
+) -> Response {
+    let seat = match wanted {
+        Ok(Json(Seat { seat })) => seat,
+        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+    };
+    let mut session = match opened(&face, move |host| host.retry(&id, &seat)).await {
+        Ok(started) => Session::of(&face, started),
+        Err(response) => return response,
+    };
+    // Its first progress says that the member is asked; without one, it was refused.
+    if session.running.told.recv().await.is_none() {
+        return match session.running.end().await {
+            Ok(_) => Json(json!({ "thread": session.thread, "notices": session.notices }))
+                .into_response(),
+            Err(why) => refused(&Refusal(why)),
+        };
+    }
+    run(&face, session)
+}
+
+/// Records that the user chooses a member's newest answer, as `/pick` in a chat does.
+async fn choose(
+    State(face): State<Arc<Face>>,
+    Path(id): Path<String>,
+    wanted: Result<Json<Seat>, JsonRejection>,
+) -> Response {
+    let seat = match wanted {
+        Ok(Json(Seat { seat })) => seat,
+        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+    };
+    let started = match opened(&face, move |host| host.choose(&id, &seat)).await {
+        Ok(started) => started,
+        Err(response) => return response,
+    };
+    match face.running.write(started).await {
+        Ok(()) => Json(json!({ "chosen": true })).into_response(),
+        Err(why) => refused(&Refusal(why)),
+    }
+}
+
 /// The user's judgment of the newest verdict, as `kd mark` takes it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -219,16 +263,49 @@ async fn start(
     face: Arc<Face>,
     open: impl FnOnce(&dyn Host) -> Result<Started, Refusal> + Send + 'static,
 ) -> Response {
-    let started = match off(&face.host, open).await {
-        Ok(Ok(started)) => started,
-        Ok(Err(refusal)) => return refused(&refusal),
-        Err(why) => return fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
-    };
-    let thread = started.session.thread().to_string();
-    let notices = started.notices.clone();
-    let mut running = face.running.start(started);
-    let wishes = running.wishes();
-    face.lock().insert(thread.clone(), wishes);
+    match opened(&face, open).await {
+        Ok(started) => run(&face, Session::of(&face, started)),
+        Err(response) => response,
+    }
+}
+
+/// Opens a session; else returns the response that says why not.
+async fn opened(
+    face: &Face,
+    open: impl FnOnce(&dyn Host) -> Result<Started, Refusal> + Send + 'static,
+) -> Result<Started, Response> {
+    match off(&face.host, open).await {
+        Ok(Ok(started)) => Ok(started),
+        Ok(Err(refusal)) => Err(refused(&refusal)),
+        Err(why) => Err(fault(StatusCode::INTERNAL_SERVER_ERROR, &why)),
+    }
+}
+
+/// A session that runs.
+struct Session {
+    thread: String,
+    notices: Vec<String>,
+    running: Running,
+}
+
+impl Session {
+    fn of(face: &Face, started: Started) -> Self {
+        Self {
+            thread: started.session.thread().to_string(),
+            notices: started.notices.clone(),
+            running: face.running.start(started),
+        }
+    }
+}
+
+/// Lets a session run to its end.
+fn run(face: &Arc<Face>, session: Session) -> Response {
+    let Session {
+        thread,
+        notices,
+        mut running,
+    } = session;
+    face.lock().insert(thread.clone(), running.wishes());
     let work = face.clone();
     // The council answers even if no page is open; the answer is in the thread.
     tokio::spawn(async move {

@@ -105,7 +105,7 @@ fn prepare(args: &Ask, job: Job, here: &Here) -> Result<Prepared, Error> {
             council.asked(question)?
         }
         Job::Review(question) => council.asked(question)?,
-        Job::Retry => council.again()?,
+        Job::Retry => council.again(None)?,
     };
     if prepared.is_built_in() && !quiet {
         first::notice(prepared.is_in_new_project(), here);

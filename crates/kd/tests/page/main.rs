@@ -6,8 +6,10 @@
     reason = "the server of tests says that it is not there"
 )]
 
-#[path = "../../kd-sql/tests/support/postgres.rs"]
+mod deeds;
+#[path = "../../../kd-sql/tests/support/postgres.rs"]
 mod postgres_server;
+#[path = "../support/mod.rs"]
 mod support;
 
 use serde_json::{Value, json};
@@ -157,6 +159,13 @@ fn the_document_is_open_and_holds_nothing_and_all_else_needs_the_token() {
         ("POST", "/page/threads/x/fork"),
         ("POST", "/page/threads/x/resume"),
         ("POST", "/page/threads/x/mark"),
+        ("POST", "/page/threads/x/retry"),
+        ("POST", "/page/threads/x/choose"),
+        ("GET", "/page/members"),
+        ("POST", "/page/search"),
+        ("GET", "/page/forum"),
+        ("GET", "/page/forum/threads/1"),
+        ("POST", "/page/forum/motions/1"),
         ("HEAD", "/page/threads"),
         ("POST", "/"),
     ] {
@@ -303,7 +312,7 @@ fn what_the_page_may_not_do_is_refused_with_the_reason() {
     assert!(text.contains("nowhere"), "{text}");
     // GET changes nothing.
     assert_eq!(served.send("GET", "/page/ask", &bearer(), "").0, 405);
-    for path in ["stop", "fork", "resume", "mark"] {
+    for path in ["stop", "fork", "resume", "mark", "retry", "choose"] {
         let path = format!("/page/threads/x/{path}");
         assert_eq!(served.send("GET", &path, &bearer(), "").0, 405, "{path}");
     }

@@ -1,0 +1,262 @@
+//! A forum as a web page: collects what `kd_page` renders, and does what the user decides about motions there.
+
+use super::{ForumError, ForumStore};
+use crate::host::OnMotion;
+use kd_core::config::forum::Settings;
+use kd_core::names::KING;
+use kd_forum::fairness::{Look, Table};
+use kd_forum::governance::{CastVote, MotionState};
+use kd_forum::order::Target;
+use kd_forum::words::{self, Outcome};
+use kd_page::{Cycle, Fairness, Forum, May, Member, Motion, Order, Post, Row, Topic, Vote};
+use kd_sql::forum::Caller;
+use serde_json::json;
+use std::collections::BTreeSet;
+
+/// Maximum motions, threads, orders, and cycles whose fairness is tested.
+const LISTED: i64 = 100;
+/// Maximum posts of a thread.
+const POSTS: i64 = 500;
+
+/// Reads a forum as its owner sees it.
+///
+/// # Errors
+/// If the store fails.
+pub fn read(store: &mut ForumStore, name: &str) -> Result<Forum, ForumError> {
+    let mut motions = Vec::new();
+    for motion in store.motions(name, LISTED)? {
+        let (motion, votes) = store.motion(motion.id)?;
+        let may = may(store, &motion)?;
+        motions.push(shown_motion(motion, votes, may));
+    }
+    let threads = store.threads(name, LISTED)?;
+    let members = store.members(name)?;
+    let orders = store.orders(name, LISTED)?;
+    let table = store.fairness(name, Some(LISTED), Look::Running)?;
+    Ok(Forum {
+        name: name.to_owned(),
+        charter: store.charter(name)?,
+        cycle: cycle(store, name)?,
+        motions,
+        threads: threads.into_iter().map(topic).collect(),
+        members: members
+            .into_iter()
+            .map(|one| Member {
+                kind: one.kind.word().to_owned(),
+                role: one.role.word().to_owned(),
+                status: one.status.word().to_owned(),
+                votes: one.is_elector(),
+                joined: one.joined_at,
+                name: one.name,
+            })
+            .collect(),
+        fairness: (table.cycles > 0).then(|| fairness(&table)),
+        orders: orders
+            .into_iter()
+            .map(|entry| Order {
+                at: entry.at,
+                what: entry.what(),
+                by: entry.by,
+                reason: entry.reason,
+            })
+            .collect(),
+    })
+}
+
+/// Reads a thread of a forum as its owner sees it: its posts, and whether there are more.
+///
+/// # Errors
+/// [`ForumError::Missing`] if the forum has no such thread; also if the store fails.
+pub fn read_thread(
+    store: &mut ForumStore,
+    forum: &str,
+    id: i64,
+) -> Result<(Topic, Vec<Post>, bool), ForumError> {
+    let (thread, mut posts) = store.thread(id, 0, POSTS + 1)?;
+    if thread.forum != forum {
+        return Err(ForumError::Missing { what: "thread", id });
+    }
+    let more = posts.len() as i64 > POSTS;
+    posts.truncate(POSTS as usize);
+    let mut shown = Vec::new();
+    for post in posts {
+        shown.push(Post {
+            id: post.id,
+            at: post.created_at,
+            fate: fate(store, forum, &post)?,
+            quotes: post.quote_post_id.zip(post.quoted_author),
+            author: post.author,
+            body: post.body,
+        });
+    }
+    Ok((topic(thread), shown, more))
+}
+
+/// Carries out the user's decision on a motion.
+///
+/// # Errors
+/// If the forum refuses it, or the store fails.
+pub fn decide(
+    store: &mut ForumStore,
+    (forum, configured): (&str, &Settings),
+    motion: i64,
+    decision: &OnMotion,
+) -> Result<(), ForumError> {
+    let now = kd_core::Timestamp::now();
+    let (of, _) = store.motion(motion)?;
+    if of.forum != forum {
+        return Err(ForumError::Missing {
+            what: "motion",
+            id: motion,
+        });
+    }
+    match decision {
+        OnMotion::Vote(choice, reason) => {
+            let caller = Caller::person(KING, forum)?;
+            let settings = store.settings(forum, configured)?;
+            let arguments = json!({"motion_id": motion, "choice": choice, "reason": reason});
+            let answer = store.call(&caller, &settings, "vote", &arguments, now)?;
+            if answer["success"] != true {
+                let why = answer["error"].as_str().unwrap_or("the vote was refused");
+                return Err(ForumError::Forbidden(why.to_owned()));
+            }
+        }
+        OnMotion::Confirm => {
+            store.confirm_motion(motion, KING, configured, now)?;
+        }
+        OnMotion::Refuse(reason) => {
+            store.veto_motion(motion, KING, reason, now)?;
+        }
+    }
+    Ok(())
+}
+
+fn may(store: &mut ForumStore, motion: &kd_forum::governance::Motion) -> Result<May, ForumError> {
+    Ok(match motion.state {
+        MotionState::Open => {
+            let voters = store.electorate(motion.id)?;
+            match voters.iter().any(|name| name == KING) {
+                true => May::Vote,
+                false => May::Refuse,
+            }
+        }
+        MotionState::Passed => May::Confirm,
+        MotionState::Rejected
+        | MotionState::NoQuorum
+        | MotionState::Vetoed
+        | MotionState::InForce
+        | MotionState::Undone => May::Nothing,
+    })
+}
+
+fn shown_motion(motion: kd_forum::governance::Motion, votes: Vec<CastVote>, may: May) -> Motion {
+    let state = match motion.state {
+        MotionState::Open => format!("open until the end of cycle {}", motion.closes_after),
+        MotionState::Passed => "passed, waits for you to confirm it".to_owned(),
+        MotionState::NoQuorum => "failed: too few voted".to_owned(),
+        MotionState::Vetoed => "refused by a person".to_owned(),
+        MotionState::Rejected => "rejected".to_owned(),
+        MotionState::InForce => "in force".to_owned(),
+        MotionState::Undone => "undone".to_owned(),
+    };
+    Motion {
+        id: motion.id,
+        wants: motion.change().words(),
+        title: motion.title,
+        state,
+        proposer: motion.proposer,
+        reason: motion.reason,
+        outcome: motion.outcome,
+        may,
+        votes: votes
+            .into_iter()
+            .map(|vote| Vote {
+                who: vote.agent,
+                choice: vote.choice.word().to_owned(),
+                reason: vote.reason,
+            })
+            .collect(),
+    }
+}
+
+fn topic(thread: words::Thread) -> Topic {
+    Topic {
+        id: thread.id,
+        posts: thread.post_count,
+        updated: thread.updated_at,
+        is_hidden: thread.hidden_at.is_some(),
+        is_closed: thread.closed_at.is_some(),
+        title: thread.title,
+        author: thread.author,
+    }
+}
+
+/// Returns what happened to a post since it was written, in words.
+fn fate(store: &mut ForumStore, forum: &str, post: &words::Post) -> Result<String, ForumError> {
+    if post.deleted_at.is_some() {
+        return Ok("deleted".to_owned());
+    }
+    if post.hidden_at.is_none() {
+        return Ok(String::new());
+    }
+    let entries = store.orders_about(forum, &Target::Post(post.id))?;
+    Ok(match entries.first() {
+        Some(entry) => format!("hidden by {}: {}", entry.by, entry.reason),
+        None => "hidden".to_owned(),
+    })
+}
+
+/// Returns the running cycle, else the last one, as far as it is public.
+fn cycle(store: &mut ForumStore, forum: &str) -> Result<Cycle, ForumError> {
+    let Some(open) = store.open_cycle(forum)? else {
+        return Ok(Cycle {
+            number: store.last_cycle(forum)?,
+            ..Cycle::default()
+        });
+    };
+    let mut cycle = Cycle {
+        number: open.number,
+        is_running: true,
+        ..Cycle::default()
+    };
+    let runs = store.runs_of(open.id)?;
+    // By name: the order is secret.
+    let mut rest: BTreeSet<String> = open
+        .cards
+        .candidates
+        .iter()
+        .map(|c| c.name.clone())
+        .collect();
+    for run in runs {
+        rest.remove(&run.agent);
+        match (run.outcome, run.reason) {
+            (Outcome::Running, _) => cycle.speaking.push(run.agent),
+            (outcome, Some(why)) => cycle
+                .had
+                .push((run.agent, format!("{}: {why}", outcome.word()))),
+            (outcome, None) => cycle.had.push((run.agent, outcome.word().to_owned())),
+        }
+    }
+    cycle.rest = rest.into_iter().collect();
+    Ok(cycle)
+}
+
+fn fairness(table: &Table) -> Fairness {
+    let rows = table.rows.iter().map(|row| Row {
+        name: row.name.to_owned(),
+        agent: row.agent.clone().unwrap_or_default(),
+        value: row.value,
+        entitled: row.entitled,
+        p: row.p,
+        line: row.line,
+        pass: row.pass,
+    });
+    let shares = table.agents.iter();
+    Fairness {
+        cycles: table.cycles,
+        rows: rows.collect(),
+        shares: shares
+            .map(|a| (a.agent.clone(), a.turns, a.turns_entitled))
+            .collect(),
+    }
+}

@@ -1,0 +1,61 @@
+//! What runs in a thread at this moment: the stage, how far it is, and for whom it waits.
+
+use crate::facts::Facts;
+use kd_core::deliberation::report::{SeatState, StageReport};
+use kd_core::event::Purpose;
+use maud::{Markup, html};
+
+/// A member that is being asked at this moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The member.
+    pub seat: String,
+    /// Why it is asked.
+    pub purpose: Purpose,
+    /// Whether its text is a form for the program, such as a ballot: readers see what was read from it, not the text.
+    pub is_form: bool,
+}
+
+/// Returns what a member does that is asked for this, in a word or two.
+pub fn doing(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Answer => "answering",
+        Purpose::Conclude => "concluding",
+        Purpose::Plan => "planning",
+        Purpose::Review => "reviewing",
+        Purpose::Vote => "voting",
+        Purpose::Revise => "revising",
+        Purpose::Compress => "summarizing",
+        Purpose::Arbitrate => "comparing",
+        Purpose::Exchange => "debating",
+    }
+}
+
+/// Renders what runs; nothing if nobody is being asked.
+pub(crate) fn now(facts: &Facts<'_>) -> Markup {
+    let asked = &facts.thread.asked;
+    if asked.is_empty() {
+        return html! {};
+    }
+    let mut doings: Vec<&str> = asked.iter().map(|one| doing(one.purpose)).collect();
+    doings.dedup();
+    let stage = facts.report.as_ref().filter(|_| facts.is_unfinished());
+    let stage = stage.and_then(|report| report.stages.last());
+    html! {
+        p.now {
+            b { "Now: " @match stage { Some(stage) => (stage.heading()), None => (doings.join(", ")) } }
+            @if let Some(stage) = stage { span { (ended(stage)) " of " (stage.seats.len()) " done" } }
+            span { "waiting for " @for one in asked { (facts.name(&one.seat)) " " } }
+        }
+    }
+}
+
+/// Returns how many members of a stage are not waited for any more.
+fn ended(stage: &StageReport) -> usize {
+    let has_ended = |state| !matches!(state, SeatState::Asked | SeatState::Waiting);
+    stage
+        .seats
+        .iter()
+        .filter(|seat| has_ended(seat.state))
+        .count()
+}
