@@ -9,28 +9,14 @@ use crate::sources::{Error, Sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Folders whose cycles are not cut yet. Remove a folder from this list with its last cycle; add none.
-pub const LEFT: &[&str] = &["crates/kd-reading/src"];
-
 /// Files of one crate that need each other, with the names that each takes from the other: (from, to) → names.
 pub type Cycle = BTreeMap<(PathBuf, PathBuf), BTreeSet<String>>;
 
-/// The cycles of all crates below `root`, without those of the folders in [`LEFT`].
+/// The cycles of all crates below `root`.
 ///
 /// # Errors
 /// A file that cannot be read or parsed.
 pub fn find(root: &Path) -> Result<Vec<Cycle>, Error> {
-    let is_left = |file: &Path| LEFT.iter().any(|folder| file.starts_with(folder));
-    let mut cycles = all(root)?;
-    cycles.retain(|cycle| cycle.keys().any(|(from, _)| !is_left(from)));
-    Ok(cycles)
-}
-
-/// All cycles of all crates below `root`.
-///
-/// # Errors
-/// A file that cannot be read or parsed.
-pub fn all(root: &Path) -> Result<Vec<Cycle>, Error> {
     let mut cycles = Vec::new();
     let mut folders = vec![root.join("xtask")];
     let crates = root.join("crates");

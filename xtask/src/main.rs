@@ -62,7 +62,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         Task::Cycles => {
             let cycles = xtask::cycles::find(&root)?;
             if cycles.is_empty() {
-                println!("no new cycle of files in any crate");
+                println!("no cycle of files in any crate");
                 return Ok(());
             }
             let words: Vec<String> = cycles.iter().map(xtask::cycles::words).collect();
@@ -80,7 +80,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
             let graph = xtask::edges::read(&root)?;
             let picture = xtask::edges::picture(&graph);
             let sizes = xtask::sizes::read(&root)?;
-            let table = xtask::sizes::table(&sizes, &graph, &xtask::cycles::all(&root)?);
+            let table = xtask::sizes::table(&sizes, &graph, &xtask::cycles::find(&root)?);
             let text = std::fs::read_to_string(&path)?;
             let text = xtask::replace_between(&text, "edges", &picture)
                 .ok_or("ARCHITECTURE.md has lost its markers <!-- edges -->")?;

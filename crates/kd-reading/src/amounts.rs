@@ -3,16 +3,18 @@
 //! the answer. On a tie, only a conclusive statement decides.
 
 use super::amount_words::{CONFIDENCE, RESULTS, STATES};
+use super::candidates::{Candidate, Standing};
 use super::clauses::{self, Before, Form, Role, Sentence};
 use super::cues;
-use super::gate::{self, Candidate, Open, Standing};
+use super::gate::{self, Open};
 use super::language::{Language, is_han};
 use super::number::{self, Number};
 use super::operands::{
     follows_copula, is_bound, is_dated, is_derived, is_difference, is_limit, is_name, is_operand,
     is_operand_left, is_per, is_rejected, is_share_of,
 };
-use super::prose::{self, Said};
+use super::prose;
+use super::said::Said;
 use super::{sayings, voices};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,9 +1,9 @@
 //! Finds the kind of answer that a Chinese sentence asks for. Chinese question words take the place of the answer,
 //! so they are searched in the whole sentence.
 
-use super::grammar::is_arithmetic;
+use super::arithmetic::is_arithmetic;
+use super::kind::Kind;
 use super::kind_words::{ENDLESS_HAN, TOOLS, any_in, has};
-use super::kinds::Kind;
 
 /// Returns the kind of a lowercase sentence without asides.
 pub(super) fn kind(sentence: &str, asks: bool, alone: bool) -> Option<Kind> {

@@ -4,7 +4,7 @@ use super::clauses::{self, Before, Role};
 use super::gate_mentions::tells_of_others;
 use super::options::{Mention, Options};
 use super::prose;
-use super::weigh::{self, Spoken};
+use super::spoken::{DEPENDS, Spoken};
 use super::weights::{self, Weighed, Weight};
 use super::{cues, gate_account};
 use std::collections::BTreeSet;
@@ -163,7 +163,7 @@ fn is_unopposed(item: usize, weighed: &[Weighed], sentences: &[Spoken], options:
     let names = |s: &&Spoken| !s.mentions.is_empty();
     let open = |s: &Spoken| {
         s.sentence.has(Role::Condition)
-            || cues::has(&s.lower, weigh::DEPENDS)
+            || cues::has(&s.lower, DEPENDS)
             || cues::has(&s.lower, cues::HYPOTHETICAL)
             || s.sentence.text.contains(['"', '“', '„', '«'])
     };

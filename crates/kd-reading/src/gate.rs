@@ -2,6 +2,7 @@
 //! competing value in the reply is accounted for. [`open`] returns the reason why a reply stays open; [`REASONS`] is
 //! the complete table.
 
+use super::candidates::{Candidate, Standing};
 use super::clauses::{Before, Role, Sentence};
 use super::cues;
 use super::gate_account::{Account, is_negative, lower};
@@ -14,34 +15,6 @@ use super::gate_reasons::{
     is_unfounded,
 };
 use super::language::is_han;
-
-/// The reader's judgment of one mention of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
-    /// Ruled out by the author.
-    Rejected,
-    /// In a condition, a concession, a report, a calculation or a comparison.
-    Explained,
-    /// Mentioned, and nothing tells what for.
-    Loose,
-    /// Praised.
-    Favoured,
-    /// Chosen, concluded or stated as the result.
-    Committed,
-}
-
-/// A mention of a value of the requested kind.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Candidate {
-    /// Whether its value is the answer that was found.
-    pub(super) own: bool,
-    pub(super) standing: Standing,
-    /// Index of its sentence.
-    pub(super) place: usize,
-    /// Its byte range in the sentence.
-    pub(super) start: usize,
-    pub(super) end: usize,
-}
 
 /// Why a reply stays open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The sentences of a reply and the values in them, as the [gate](super::gate) sees them.
 
+use super::candidates::{Candidate, Standing};
 use super::clauses::{Before, Role, Sentence};
 use super::cues;
-use super::gate::{Candidate, Standing};
 use super::gate_words::{NEGATIONS, TOTALS};
 use super::language::is_han;
 

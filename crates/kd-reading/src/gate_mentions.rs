@@ -1,8 +1,8 @@
 //! Mentions that do not answer, however they are worded. Input: the account of a reply and one mention in it.
 
+use super::candidates::{Candidate, Standing};
 use super::clauses::Role;
 use super::cues;
-use super::gate::{Candidate, Standing};
 use super::gate_account::Account;
 use super::language::is_han;
 

@@ -1,8 +1,8 @@
 //! The reasons for which a reply stays open. Input: the account of a reply. Output: whether the reason holds.
 
+use super::candidates::{Candidate, Standing};
 use super::clauses::{Before, Role, Sentence};
 use super::cues;
-use super::gate::{Candidate, Standing};
 use super::gate_account::{Account, is_negative, lower};
 use super::gate_mentions::{is_aside, is_ranked};
 use super::gate_words::{BOUNDS, DECIDES, EMPTY, FIRST_PERSON, LACKS, TOTALS, UNABLE};

@@ -1,11 +1,12 @@
 //! The kind of answer a sentence asks for by its grammar: a question word and its noun, the verb of a request, the verb
 //! that begins a yes/no question, or a noun alone.
 
+use super::arithmetic::is_arithmetic;
 use super::asking::{Sentence, Word, strip, without_asides, words};
+use super::chinese;
+use super::kind::Kind;
 use super::kind_words::*;
-use super::kinds::Kind;
 use super::language::{Language, is_han};
-use super::{chinese, number};
 
 /// Returns the kind of a sentence; `None` if its grammar does not tell. `alone`: the text has no other sentence.
 pub(super) fn kind(sentence: &Sentence<'_>, alone: bool) -> Option<Kind> {
@@ -1072,50 +1073,6 @@ fn is_phrase(clause: &[Word<'_>]) -> bool {
     let marked = clause.iter().take(3).any(|w| has(PHRASE_MARKS, &w.low));
     let of = (1..4).any(|at| has("of von de du des d' del der", low(at)));
     marked || of
-}
-
-/// Matches `What is 17*23`, `3x + 5 = 20`, `17 × 23 =`.
-pub(super) fn is_arithmetic(lower: &str) -> bool {
-    if lower.chars().count() >= 200 || !lower.chars().any(|c| c.is_ascii_digit()) {
-        return false;
-    }
-    let chars: Vec<char> = lower.chars().filter(|c| !c.is_whitespace()).collect();
-    let sign = |c: char| {
-        matches!(
-            c,
-            '+' | '*' | '×' | '·' | '÷' | '/' | '^' | '−' | '=' | '-' | ':'
-        )
-    };
-    let operand = |c: char| c.is_ascii_digit() || matches!(c, '(' | '√' | '?');
-    let hit = chars.windows(3).any(|w| {
-        (w[0].is_ascii_digit() || matches!(w[0], ')' | 'x'))
-            && sign(w[1])
-            && (operand(w[2]) || w[2] == 'x')
-            && w[1] != ':'
-            || w[0].is_ascii_digit() && w[1] == 'x' && w[2].is_ascii_digit()
-    });
-    let ends = lower.trim_end().ends_with('=');
-    let date = chars.windows(5).any(|w| {
-        w[0].is_ascii_digit() && w[1] == '-' && w[2].is_ascii_digit() && w[3] == '-'
-            || w[1] == '/' && w[3] == '/'
-            || w[0] == '/' && w[2] == '/'
-    });
-    if any_in(
-        "% tip on |% trinkgeld auf |% off |quarters of |thirds of |fifths of |half of |viertel von |drittel von |hälfte von |tiers de |quarts de |moitié de |tercios de |cuartos de |mitad de |% of |% von |% de |percent of |prozent von |por ciento de |pour cent de |√",
-        lower,
-    ) {
-        return true;
-    }
-    let operations = "plus|minus|times|divided by|to the power|square root|factorial|squared|cubed| mal |geteilt durch|wurzel| hoch | fois |divisé par| moins |racine| más | menos |dividido| por |raíz";
-    let numbers = number::numbers(lower, Language::of(lower)).len();
-    hit && !date
-        || ends
-        || numbers >= 2 && any_in(operations, lower) && lower.split(' ').count() < 14
-        || numbers >= 1
-            && any_in(
-                "square root|wurzel|racine carrée|raíz cuadrada|factorial| squared| cubed|log2|log10|log(|ln(|sin(|cos(|tan(|sqrt(|gcd(|lcm(|ggt(|pgcd(|mcd(",
-                lower,
-            )
 }
 
 /// Returns whether a sentence asks for one of several known things: `Which one would you take`.

@@ -8,26 +8,7 @@ use super::kind_words::{CHOOSE, COMPUTE, HOW, HOW_MANY, LIST_FORMS, any_in, has}
 use super::labels::{self, Labelled};
 use super::{alternatives, date, grammar};
 
-/// The kind of answer that a question asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// One of these options.
-    Choice(Vec<String>),
-    /// Yes or no.
-    YesNo,
-    /// A number.
-    Number,
-    /// A day, a month or a year.
-    Date,
-    /// A list of things, in any order.
-    List,
-    /// Things in order.
-    Ranking,
-    /// A command, an expression or a program.
-    Code,
-    /// Open text: explanations, names, open-ended lists.
-    Open,
-}
+pub use super::kind::Kind;
 
 /// Returns the kind of a question.
 pub fn of(asked: &str) -> Kind {

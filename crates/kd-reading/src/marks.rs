@@ -1,9 +1,9 @@
 //! Options in lists that are ticked, pointed at, called right or wrong, or ranked first.
 
+use super::answer_labels::Taken;
 use super::language::is_han;
 use super::options::Options;
 use super::plain::undecorated;
-use super::statements::Taken;
 
 /// Returns the one option of a list that is ticked, or called right while the others are called wrong.
 pub(super) fn marked_line(text: &str, options: &Options) -> Taken<usize> {

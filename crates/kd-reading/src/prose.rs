@@ -1,54 +1,28 @@
 //! Reads an answer in prose as a person would: labelled lines, the chosen option rather than a rejected one, the number
 //! on the last line. Ambiguous text is not read.
 
+use super::answer_labels::Taken;
 use super::language::{Language, is_han};
 use super::lettered::Led;
 use super::marks::marked_line;
 use super::options::Options;
-use super::prose_words::{DECIDES, RESULTS, TURNS};
-use super::statements::{Stated, Taken, announced, labelled, stated};
+use super::prose_words::{DECIDES, RESULTS, has_any};
+use super::statements::{Stated, announced, labelled, stated};
 use super::{clauses, date, number, refusal, sayings};
+
+pub use super::said::Said;
+
+pub use super::prose_words::turns;
 
 pub use super::statements::labelled_text;
 
-pub(super) use super::statements::is_label;
+pub(super) use super::answer_labels::is_label;
 
 pub use super::plain::{bare, is_about_confidence, plain_latex};
 
 pub(super) use super::plain::sentences;
 
 pub use super::thoughts::{THINKING_TAGS, without_thoughts};
-
-/// The result of reading prose.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said<T> {
-    /// Stated on a labelled line.
-    Labelled(T),
-    /// Stated in the words of an option.
-    Words(T),
-    /// Stated on the last line.
-    LastLine(T),
-    /// Several readings.
-    Several,
-    /// A refusal.
-    Refused,
-    /// Nothing of the requested kind.
-    Nothing,
-}
-
-impl<T> Said<T> {
-    /// Maps the value.
-    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Said<U> {
-        match self {
-            Said::Labelled(t) => Said::Labelled(f(t)),
-            Said::Words(t) => Said::Words(f(t)),
-            Said::LastLine(t) => Said::LastLine(f(t)),
-            Said::Several => Said::Several,
-            Said::Refused => Said::Refused,
-            Said::Nothing => Said::Nothing,
-        }
-    }
-}
 
 /// Returns the option chosen by a text.
 pub fn option(text: &str, options: &Options) -> Said<usize> {
@@ -474,63 +448,6 @@ pub(super) fn open_answer(text: &str) -> Said<&str> {
     }
 }
 
-/// Returns whether a word of a text begins with one of these: `also` does not begin with `so`.
-fn has_any(lower: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| {
-        lower.match_indices(word).any(|(at, _)| {
-            let before = lower[..at].chars().next_back();
-            before.is_none_or(|c| !c.is_alphabetic() || is_han(c))
-        })
-    })
-}
-
-/// Returns whether a text explicitly advises against something. With two options, the other one is then meant; calling
-/// one of them not ideal is weaker.
-pub(super) fn forbids(text: &str) -> bool {
-    const FORBIDS: &[&str] = &[
-        "do not ",
-        "don't ",
-        "should not ",
-        "shouldn't ",
-        "must not ",
-        "never ",
-        "no reason to ",
-        "no point in ",
-        "no sense in ",
-        "no use in ",
-        "kein sinn",
-        "keinen sinn",
-        "inutile de ",
-        "ne sert à rien ",
-        "no tiene sentido ",
-        "没必要",
-        "没有必要",
-        "没有意义",
-        "avoid ",
-        "anything but ",
-        "nicht ",
-        "auf keinen fall ",
-        "kein grund",
-        "vermeide",
-        "alles außer",
-        "ne pas ",
-        "aucune raison de ",
-        "évite",
-        "tout sauf",
-        "no debe",
-        "no hay razón para ",
-        "evita",
-        "todo menos",
-        "不要",
-        "不应",
-        "没有理由",
-        "避免",
-    ];
-    let short = text.split_whitespace().count() <= 6;
-    (short || has_any(&text.to_lowercase().replace('’', "'"), FORBIDS))
-        && sentences(text).len() <= 2
-}
-
 /// Returns whether a text chooses an option other than `item`, explicitly or on its final line.
 pub fn contradicts(text: &str, item: usize, options: &Options) -> bool {
     let statements = stated(text);
@@ -567,9 +484,4 @@ pub fn takes_back(text: &str) -> bool {
     ];
     let lower = text.to_lowercase().replace('’', "'");
     super::cues::has(&lower, WRONG) || super::cues::has(&lower, super::cues::CANNOT_CHOOSE)
-}
-
-/// Returns whether a text contains words of a change of mind.
-pub fn turns(text: &str) -> bool {
-    super::cues::has(&text.to_lowercase(), TURNS)
 }

@@ -1,5 +1,8 @@
 //! Words of sentences that decide, change or leave a decision open, for texts that decline or have labels.
 
+use super::language::is_han;
+use super::plain::sentences;
+
 /// Words of a change of mind.
 pub(super) const TURNS: &[&str] = &[
     "wait",
@@ -202,3 +205,65 @@ pub(super) const RESULTS: &[&str] = &[
     "au total",
     "en total",
 ];
+
+/// Returns whether a text contains words of a change of mind.
+pub fn turns(text: &str) -> bool {
+    super::cues::has(&text.to_lowercase(), TURNS)
+}
+
+/// Returns whether a text explicitly advises against something. With two options, the other one is then meant; calling
+/// one of them not ideal is weaker.
+pub(super) fn forbids(text: &str) -> bool {
+    const FORBIDS: &[&str] = &[
+        "do not ",
+        "don't ",
+        "should not ",
+        "shouldn't ",
+        "must not ",
+        "never ",
+        "no reason to ",
+        "no point in ",
+        "no sense in ",
+        "no use in ",
+        "kein sinn",
+        "keinen sinn",
+        "inutile de ",
+        "ne sert à rien ",
+        "no tiene sentido ",
+        "没必要",
+        "没有必要",
+        "没有意义",
+        "avoid ",
+        "anything but ",
+        "nicht ",
+        "auf keinen fall ",
+        "kein grund",
+        "vermeide",
+        "alles außer",
+        "ne pas ",
+        "aucune raison de ",
+        "évite",
+        "tout sauf",
+        "no debe",
+        "no hay razón para ",
+        "evita",
+        "todo menos",
+        "不要",
+        "不应",
+        "没有理由",
+        "避免",
+    ];
+    let short = text.split_whitespace().count() <= 6;
+    (short || has_any(&text.to_lowercase().replace('’', "'"), FORBIDS))
+        && sentences(text).len() <= 2
+}
+
+/// Returns whether a word of a text begins with one of these: `also` does not begin with `so`.
+pub(super) fn has_any(lower: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| {
+        lower.match_indices(word).any(|(at, _)| {
+            let before = lower[..at].chars().next_back();
+            before.is_none_or(|c| !c.is_alphabetic() || is_han(c))
+        })
+    })
+}

@@ -1,10 +1,10 @@
 //! Options marked in a table or a list: the one row or line with a tick, a medal or a verdict. Input: a reply and the
 //! options. Output: the marked option, if exactly one is.
 
+use super::answer_labels::{Taken, is_label};
 use super::clauses::begins;
 use super::cues;
 use super::options::Options;
-use super::statements::{Taken, is_label};
 
 /// Marks of the chosen option.
 const TICKS: [&str; 10] = ["✔", "✅", "✓", "☑", "🏆", "👑", "🥇", "⭐", "[x]", "(x)"];

@@ -6,13 +6,15 @@ use super::clauses::{self, Before, Clause, Form, Role};
 use super::cues;
 use super::language::is_han;
 use super::options::{Mention, Options};
-use super::prose::{Said, is_about_confidence};
+use super::prose::is_about_confidence;
+use super::said::Said;
+use super::spoken::{DEPENDS, Spoken, prepared};
 use super::standing::{FILLERS, is_alone};
 use super::verdict_words::{
     BETTER, BETWEEN, CHOOSES, CHOSEN, INFINITIVES, LEADS, LEAVES, MEMBERS, ONE, PROPOSES, SUPERIOR,
     SURE, TELLS, THAN, TIES, WITHDRAWS, WOULD,
 };
-use super::weigh::{self, DEPENDS, Spoken};
+use super::weigh;
 use super::{gate_account, ordinals, voices, weights};
 
 /// Maximum number of sentences of a reply that is read by its shape.
@@ -30,7 +32,7 @@ struct Commitment {
 
 /// Returns the option to which the shape of a reply commits its author; several if it adds an alternative.
 pub(super) fn of(text: &str, options: &Options) -> Said<usize> {
-    let mut said = weigh::prepared(text, options);
+    let mut said = prepared(text, options);
     if said.len() > SENTENCES_MAX || options.is_yes_no() {
         return Said::Nothing;
     }

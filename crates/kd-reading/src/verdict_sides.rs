@@ -4,8 +4,8 @@
 use super::clauses::{self, Clause, Role, Sentence};
 use super::gate_words::FIRST_PERSON;
 use super::language::is_han;
-use super::prose::Said;
-use super::weigh::DEPENDS;
+use super::said::Said;
+use super::spoken::DEPENDS;
 use super::{cues, gate_account, prose, sayings, unknown, voices};
 
 const YES: &[&str] = &[

@@ -3,12 +3,14 @@
 //! another one weighs the same or later text retracts it. A misread reply is worse than an unread one: in doubt, it is
 //! ambiguous.
 
+use super::candidates::{Candidate, Standing};
 use super::clauses::{self, Form, Role, Sentence};
 use super::cues;
 use super::evidence;
-use super::gate::{self, Candidate, Open, Standing};
+use super::gate::{self, Open};
 use super::options::{Mention, Options};
-use super::prose::Said;
+use super::said::Said;
+use super::spoken::{DEPENDS, Spoken, prepared};
 use super::standing::says_both;
 use super::voices;
 use super::weights::{Weighed, Weight, alternatives, of_sentence};
@@ -20,20 +22,6 @@ struct Doubt {
     /// Whether it explicitly makes no choice, whatever came before.
     outright: bool,
 }
-
-/// Words that make a choice depend on the case.
-pub(super) const DEPENDS: &[&str] = &[
-    "depends",
-    "depending",
-    "kommt darauf an",
-    "kommt drauf an",
-    "hängt davon ab",
-    "je nachdem",
-    "dépend",
-    "depende",
-    "取决于",
-    "看情况",
-];
 
 /// Words of a guess.
 const MAYBE: &[&str] = &[
@@ -549,36 +537,6 @@ fn pointed_at(sentence: &Sentence, lower: &str, spoken: &[Mention]) -> Option<us
     (short && points && plain && owns).then_some(last.item)
 }
 
-/// A sentence, its options, and its lowercase words without them.
-pub(super) struct Spoken {
-    pub(super) sentence: Sentence,
-    pub(super) mentions: Vec<Mention>,
-    pub(super) lower: String,
-}
-
-/// Splits a text into sentences. The words of options are blanked, so that `both` or `wait` in a name has no effect.
-pub(super) fn prepared(text: &str, options: &Options) -> Vec<Spoken> {
-    let mut out = Vec::new();
-    // One form of the apostrophe, so that positions match.
-    for mut sentence in clauses::split(&text.replace('’', "'")) {
-        let mentions = options.mentions(&sentence.text);
-        let mut blanked = sentence.text.clone();
-        if !options.is_yes_no() {
-            for mention in &mentions {
-                let blank = "x".repeat(mention.end - mention.start);
-                blanked.replace_range(mention.start..mention.end, &blank);
-            }
-        }
-        sentence.clauses = clauses::clauses(&blanked);
-        out.push(Spoken {
-            sentence,
-            mentions,
-            lower: blanked.to_lowercase().replace('’', "'"),
-        });
-    }
-    out
-}
-
 /// Returns the opinion of the next sentence about the option named in a question: `Rust? Yes.`
 fn answered(sentence: &Sentence, next: Option<&Sentence>, mentions: &[Mention]) -> Option<Weight> {
     let [_] = mentions else { return None };
@@ -774,7 +732,8 @@ fn resolve(
         [one] if doubts.is_empty() => Said::Words(*one),
         [] if doubts.is_empty() => match options.left(&against(spoken, weighed)) {
             Some(one)
-                if !options.is_yes_no() && (spoken.len() > 1 || super::prose::forbids(text)) =>
+                if !options.is_yes_no()
+                    && (spoken.len() > 1 || super::prose_words::forbids(text)) =>
             {
                 Said::Words(one)
             }
