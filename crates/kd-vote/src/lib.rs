@@ -18,6 +18,7 @@ mod file;
 mod limits;
 mod methods;
 mod nearest;
+mod no_vote;
 mod poll;
 mod profile;
 mod rules;

@@ -2,6 +2,7 @@
 
 use super::amount::{Amount, NANOS, Nano};
 use super::ballot::{Ballot, Mark, Rank};
+use super::no_vote::NoVote;
 use super::rules::Rules;
 use super::tally::Abstention;
 
@@ -103,9 +104,9 @@ impl<'a> Poll<'a> {
         for (place, ballot) in ballots.iter().enumerate() {
             let weight = if weighted { ballot.weight } else { NANOS };
             let read = if !(0..=NANOS * NANOS).contains(&weight) {
-                Err("its weight is not a number from 0 to a billion".to_owned())
+                Err(NoVote::Weight)
             } else if ballot.count > u64::from(u32::MAX) {
-                Err("it counts for more than four billion voters".to_owned())
+                Err(NoVote::Count)
             } else {
                 poll.sees(&ballot.mark, reads)
             };
@@ -119,7 +120,7 @@ impl<'a> Poll<'a> {
                     ballot: place,
                     voter: ballot.voter.clone(),
                     count: ballot.count,
-                    why,
+                    why: why.to_string(),
                 }),
             }
         }
@@ -193,9 +194,9 @@ impl<'a> Poll<'a> {
         }
     }
 
-    fn sees(&self, mark: &'a Mark, reads: Reads) -> Result<Sees<'a>, String> {
+    fn sees(&self, mark: &'a Mark, reads: Reads) -> Result<Sees<'a>, NoVote> {
         if let Mark::Unreadable(why) = mark {
-            return Err(why.clone());
+            return Err(NoVote::Unreadable(why.clone()));
         }
         self.names_stand(mark)?;
         match reads {
@@ -210,14 +211,11 @@ impl<'a> Poll<'a> {
                 let points = self.points(mark)?;
                 let spent: Nano = points.iter().sum();
                 if points.iter().any(|p| *p < 0) {
-                    return Err("it gives points below nothing".into());
+                    return Err(NoVote::NegativePoints);
                 }
                 if spent > i128::from(self.rules.points) * NANOS {
                     let purse = self.rules.points;
-                    return Err(format!(
-                        "it spends {} points of {purse}",
-                        Amount::of_nanos(spent)
-                    ));
+                    return Err(NoVote::PointsOver { spent, purse });
                 }
                 Ok(Sees::Points(points))
             }
@@ -227,7 +225,7 @@ impl<'a> Poll<'a> {
     }
 
     /// Checks for indices beyond the list of candidates, which come from a faulty parser: they count for nobody.
-    fn names_stand(&self, mark: &Mark) -> Result<(), String> {
+    fn names_stand(&self, mark: &Mark) -> Result<(), NoVote> {
         let known = |c: &usize| *c < self.len();
         let fits = match mark {
             Mark::Choice(c) => known(c),
@@ -241,15 +239,14 @@ impl<'a> Poll<'a> {
             Mark::Trail(trail) => trail.iter().flatten().all(known),
             Mark::Unreadable(_) => true,
         };
-        fits.then_some(())
-            .ok_or_else(|| "it names a candidate that does not stand".into())
+        fits.then_some(()).ok_or(NoVote::Unknown)
     }
 
     fn stands(&self, c: usize) -> bool {
         self.standing.binary_search(&c).is_ok()
     }
 
-    fn one(&self, mark: &Mark) -> Result<usize, String> {
+    fn one(&self, mark: &Mark) -> Result<usize, NoVote> {
         let first = match mark {
             Mark::Choice(c) => vec![*c],
             Mark::Trail(trail) => trail.last().copied().flatten().into_iter().collect(),
@@ -258,14 +255,14 @@ impl<'a> Poll<'a> {
         };
         match first.as_slice() {
             [c] if self.stands(*c) => Ok(*c),
-            [_] => Err("its choice cannot win".into()),
-            [] => Err("it chooses nobody".into()),
-            _ => Err("it puts several first, and the rule counts one".into()),
+            [_] => Err(NoVote::CannotWin),
+            [] => Err(NoVote::Nobody),
+            _ => Err(NoVote::SeveralFirst),
         }
     }
 
     /// Converts a vote to tiers, from best to worst.
-    pub(super) fn tiers(&self, mark: &Mark) -> Result<Vec<Vec<usize>>, String> {
+    pub(super) fn tiers(&self, mark: &Mark) -> Result<Vec<Vec<usize>>, NoVote> {
         let mut tiers: Vec<Vec<usize>> = Vec::new();
         match mark {
             Mark::Choice(c) => tiers.push(vec![*c]),
@@ -295,11 +292,11 @@ impl<'a> Poll<'a> {
                         Rank::One(c) => tiers.push(vec![*c]),
                         Rank::Tied(several) => tiers.push(several.clone()),
                         Rank::Skipped | Rank::Nobody => {}
-                        Rank::Overvote => return Err("it has two marks at one rank".into()),
+                        Rank::Overvote => return Err(NoVote::Overvote),
                     }
                 }
             }
-            Mark::Unreadable(why) => return Err(why.clone()),
+            Mark::Unreadable(why) => return Err(NoVote::Unreadable(why.clone())),
         }
         let mut seen = vec![false; self.len()];
         for tier in &mut tiers {
@@ -308,29 +305,29 @@ impl<'a> Poll<'a> {
         }
         tiers.retain(|tier| !tier.is_empty());
         if tiers.is_empty() {
-            return Err("it ranks nobody who can win".into());
+            return Err(NoVote::RanksNobody);
         }
         Ok(tiers)
     }
 
-    fn points(&self, mark: &Mark) -> Result<Vec<Nano>, String> {
+    fn points(&self, mark: &Mark) -> Result<Vec<Nano>, NoVote> {
         let mut given = vec![0; self.len()];
         match mark {
             Mark::Scores(points) => {
                 if points.iter().all(Option::is_none) {
-                    return Err("it scores nobody".into());
+                    return Err(NoVote::ScoresNobody);
                 }
                 for (slot, p) in given.iter_mut().zip(points) {
                     *slot = p.unwrap_or(0);
                 }
                 if given.iter().any(|p| p.abs() > NANOS * NANOS) {
-                    return Err("a score is beyond a billion".into());
+                    return Err(NoVote::ScoreTooLarge);
                 }
             }
             // A single mark is a score of one, because a yes-or-no voter means that.
             Mark::Choice(c) => given[*c] = NANOS,
             Mark::Approvals(set) => set.iter().for_each(|c| given[*c] = NANOS),
-            _ => return Err("it has no points".into()),
+            _ => return Err(NoVote::NoPoints),
         }
         for (c, slot) in given.iter_mut().enumerate() {
             if !self.stands(c) {
@@ -340,11 +337,11 @@ impl<'a> Poll<'a> {
         Ok(given)
     }
 
-    fn set(&self, mark: &Mark) -> Result<Vec<usize>, String> {
+    fn set(&self, mark: &Mark) -> Result<Vec<usize>, NoVote> {
         let mut set = match mark {
             Mark::Approvals(set) => set.clone(),
             Mark::Choice(c) => vec![*c],
-            _ => return Err("it approves nobody".into()),
+            _ => return Err(NoVote::ApprovesNobody),
         };
         set.sort_unstable();
         set.dedup();
@@ -353,20 +350,23 @@ impl<'a> Poll<'a> {
             .approvals_max
             .unwrap_or(self.standing.len().div_ceil(2));
         if set.len() > cap {
-            return Err(format!("it approves {}, and the cap is {cap}", set.len()));
+            return Err(NoVote::ApprovesOver {
+                approved: set.len(),
+                cap,
+            });
         }
         set.retain(|c| self.stands(*c));
         if set.is_empty() {
-            return Err("it approves nobody who can win".into());
+            return Err(NoVote::ApprovesNoWinner);
         }
         Ok(set)
     }
 
-    fn trail(&self, mark: &Mark, reads: Reads) -> Result<Vec<Option<usize>>, String> {
+    fn trail(&self, mark: &Mark, reads: Reads) -> Result<Vec<Option<usize>>, NoVote> {
         let trail = match mark {
             Mark::Trail(trail) => trail.clone(),
             Mark::Choice(c) if reads == Reads::Rounds => vec![Some(*c)],
-            _ => return Err("it has no choice for each round".into()),
+            _ => return Err(NoVote::NoTrail),
         };
         let trail: Vec<Option<usize>> = trail
             .into_iter()
@@ -375,12 +375,12 @@ impl<'a> Poll<'a> {
         if reads == Reads::Orders {
             return match trail.as_slice() {
                 [Some(a), Some(b)] if a == b => Ok(trail),
-                [Some(_), Some(_)] => Err("the verdict turns with the order".into()),
-                _ => Err("a judge must answer in both orders".into()),
+                [Some(_), Some(_)] => Err(NoVote::OrderDecides),
+                _ => Err(NoVote::OneOrder),
             };
         }
         if trail.iter().all(Option::is_none) {
-            return Err("it chooses nobody in any round".into());
+            return Err(NoVote::EmptyTrail);
         }
         Ok(trail)
     }

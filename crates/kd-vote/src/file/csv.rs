@@ -34,7 +34,7 @@ pub fn read_csv(text: &str) -> Result<Case, ReadError> {
         }
         lines.push((
             line,
-            ballot(&columns, &row).map_err(|what| fail(line, what))?,
+            ballot(&columns, &row).map_err(|what| fail(line, what.to_string()))?,
         ));
     }
     if lines.is_empty() {
@@ -51,6 +51,15 @@ fn fail(line: usize, what: String) -> ReadError {
         what,
         hint: "a header such as `voter,n,choice`, `n,rank1,rank2`, `voter,score:A,score:B` or `voter,approvals`, then one ballot per row".into(),
     }
+}
+
+/// The reason why a cell cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum BadCell {
+    #[error("`{0}` is not a number")]
+    Number(String),
+    #[error("`{0}` is not a whole number of ballots")]
+    Count(String),
 }
 
 /// The content of a column.
@@ -111,14 +120,14 @@ impl Column {
 
 /// Converts a row to the equivalent JSON object.
 #[expect(clippy::too_many_lines, reason = "one arm for each kind of column")]
-fn ballot(columns: &[Column], row: &[String]) -> Result<Map<String, Value>, String> {
+fn ballot(columns: &[Column], row: &[String]) -> Result<Map<String, Value>, BadCell> {
     let mut object = Map::new();
     let (mut ranks, mut rounds, mut scores) = (Vec::new(), Vec::new(), Map::new());
     for (column, cell) in columns.iter().zip(row) {
         let cell = cell.trim();
         let number = || {
             cell.parse::<f64>()
-                .map_err(|_| format!("`{cell}` is not a number"))
+                .map_err(|_| BadCell::Number(cell.to_owned()))
         };
         match column {
             Column::Other => {}
@@ -126,9 +135,7 @@ fn ballot(columns: &[Column], row: &[String]) -> Result<Map<String, Value>, Stri
                 object.insert((*key).into(), json!(cell));
             }
             Column::Number("n") if !cell.is_empty() => {
-                let n: u64 = cell
-                    .parse()
-                    .map_err(|_| format!("`{cell}` is not a whole number of ballots"))?;
+                let n: u64 = cell.parse().map_err(|_| BadCell::Count(cell.to_owned()))?;
                 object.insert("n".into(), json!(n));
             }
             Column::Number(key) if !cell.is_empty() => {

@@ -67,6 +67,31 @@ pub struct ReadError {
 
 const SHAPES: &str = r#"a poll is {"candidates": ["A", "B"], "ballots": [["A", "B"], {"n": 3, "ranks": ["B"]}]}; a ballot is {"voter": "ada", "choice": "A"}"#;
 
+/// The reason why an object is no ballot.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+enum BadBallot {
+    /// It marks nothing.
+    #[error("it marks nothing: give `choice`, `ranks`, `scores`, `approvals` or `trail`")]
+    NoMark,
+    /// A mark of another shape.
+    #[error("`{key}` is {found}: give {wanted}")]
+    Shape {
+        key: &'static str,
+        found: &'static str,
+        wanted: &'static str,
+    },
+    /// The number of voters is no whole number.
+    #[error("`n` is {0}: how many cast this ballot, a whole number")]
+    Count(String),
+    /// A number out of range.
+    #[error("`{key}` is {value}: write a number from 0 to {max}")]
+    Number {
+        key: String,
+        value: String,
+        max: f64,
+    },
+}
+
 /// Parses JSON Lines: each line is a poll, or all lines are the ballots of one. Skips blank lines.
 ///
 /// # Errors
@@ -187,7 +212,7 @@ fn poll(mut object: Map<String, Value>, line: usize) -> Result<Case, ReadError> 
     let expected = reader.expected(&object)?;
     if object.contains_key("rounds") || object.contains_key("rules") {
         rules.runoff = rctab::runoff(object.get("rules"), &rules.candidates, &expected.rounds)
-            .map_err(fail)?;
+            .map_err(|why| fail(why.to_string()))?;
     }
     let label = object
         .get("name")
@@ -398,7 +423,7 @@ impl Reader {
         };
         match value {
             Value::Array(ranks) => Ok(Ballot::new(self.ranking(ranks))),
-            Value::Object(object) => self.object(object).map_err(fail),
+            Value::Object(object) => self.object(object).map_err(|why| fail(why.to_string())),
             other => Err(fail(format!(
                 "this is {}, but a ballot is a list or an object",
                 kind(other)
@@ -406,19 +431,21 @@ impl Reader {
         }
     }
 
-    fn object(&mut self, object: &Map<String, Value>) -> Result<Ballot, String> {
+    fn object(&mut self, object: &Map<String, Value>) -> Result<Ballot, BadBallot> {
         let mut ballot = Ballot::new(self.mark(object)?);
         if let Some(n) = object.get("n").or_else(|| object.get("count")) {
-            ballot.count = n
-                .as_u64()
-                .ok_or_else(|| format!("`n` is {n}: how many cast this ballot, a whole number"))?;
+            ballot.count = n.as_u64().ok_or_else(|| BadBallot::Count(n.to_string()))?;
         }
-        let number = |key: &str, max: f64| -> Result<Option<Nano>, String> {
+        let number = |key: &str, max: f64| -> Result<Option<Nano>, BadBallot> {
             match object.get(key) {
                 None | Some(Value::Null) => Ok(None),
                 Some(v) => match v.as_f64() {
                     Some(x) if (0.0..=max).contains(&x) => Ok(Some(nanos(x))),
-                    _ => Err(format!("`{key}` is {v}: write a number from 0 to {max}")),
+                    _ => Err(BadBallot::Number {
+                        key: key.to_owned(),
+                        value: v.to_string(),
+                        max,
+                    }),
                 },
             }
         };
@@ -446,17 +473,16 @@ impl Reader {
         Ok(ballot)
     }
 
-    fn mark(&mut self, object: &Map<String, Value>) -> Result<Mark, String> {
+    fn mark(&mut self, object: &Map<String, Value>) -> Result<Mark, BadBallot> {
         let Some((key, value)) = MARKS.iter().find_map(|k| object.get(*k).map(|v| (*k, v))) else {
-            return Err(
-                "it marks nothing: give `choice`, `ranks`, `scores`, `approvals` or `trail`".into(),
-            );
+            return Err(BadBallot::NoMark);
         };
-        let list = |what: &str| {
-            value
-                .as_array()
-                .ok_or_else(|| format!("`{key}` is {}: give a list of {what}", kind(value)))
+        let shape = |wanted: &'static str| BadBallot::Shape {
+            key,
+            found: kind(value),
+            wanted,
         };
+        let list = |wanted| value.as_array().ok_or_else(|| shape(wanted));
         Ok(match key {
             "choice" | "key" => match value {
                 Value::Null => Mark::Unreadable("it chooses nobody".into()),
@@ -468,7 +494,7 @@ impl Reader {
                 },
             },
             "ranks" | "ranking" => {
-                let ranks = list("names from best to worst")?;
+                let ranks = list("a list of names from best to worst")?;
                 self.ranking(ranks)
             }
             "scores" | "points" => Mark::Scores(match value {
@@ -482,15 +508,14 @@ impl Reader {
                         .map(|n| each.get(n).and_then(Value::as_f64).map(nanos))
                         .collect()
                 }
-                other => {
-                    return Err(format!(
-                        "`{key}` is {}: give points by name, or a list in the order of the candidates",
-                        kind(other)
+                _ => {
+                    return Err(shape(
+                        "points by name, or a list in the order of the candidates",
                     ));
                 }
             }),
             "approvals" => {
-                let names = list("names")?;
+                let names = list("a list of names")?;
                 let mut set = Vec::new();
                 for name in names {
                     match self.place(name) {
@@ -503,7 +528,7 @@ impl Reader {
                 Mark::Approvals(set)
             }
             _ => {
-                let trail = list("choices, null where there was none")?;
+                let trail = list("a list of choices, null where there was none")?;
                 Mark::Trail(trail.iter().map(|c| self.place(c)).collect())
             }
         })

@@ -8,12 +8,25 @@ use serde_json::Value;
 /// Undeclared write-ins: RCTab eliminates them first.
 const WRITE_INS: &str = "Undeclared Write-ins";
 
+/// The reason why a setting cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum BadRules {
+    /// A maximum that is no number.
+    #[error("`rules.{key}` is {value}: a whole number, `max` or `unlimited`")]
+    Number { key: String, value: String },
+    /// An unknown treatment of ballots with two marks at one rank.
+    #[error(
+        "`rules.overvoteRule` is `{0}`: exhaustImmediately, alwaysSkipToNextRank or exhaustIfMultipleContinuing"
+    )]
+    Overvote(String),
+}
+
 /// Converts its settings to ours. Recorded rounds resolve its ties, because we cannot repeat RCTab's random draws.
 pub(super) fn runoff(
     rules: Option<&Value>,
     candidates: &[String],
     rounds: &[RoundExpected],
-) -> Result<Runoff, String> {
+) -> Result<Runoff, BadRules> {
     let word = |key: &str| rules.and_then(|r| r.get(key)).and_then(Value::as_str);
     let flag = |key: &str| {
         rules
@@ -21,16 +34,22 @@ pub(super) fn runoff(
             .and_then(Value::as_bool)
             .unwrap_or(false)
     };
-    let number = |key: &str| -> Result<Option<usize>, String> {
+    let number = |key: &str| -> Result<Option<usize>, BadRules> {
+        let bad = |value: String| BadRules::Number {
+            key: key.to_owned(),
+            value,
+        };
         match rules.and_then(|r| r.get(key)) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if text == "max" || text == "unlimited" => Ok(None),
-            Some(Value::String(text)) => text.parse().map(Some).map_err(|_| {
-                format!("`rules.{key}` is `{text}`: a whole number, `max` or `unlimited`")
-            }),
-            Some(other) => other.as_u64().map(|n| Some(n as usize)).ok_or_else(|| {
-                format!("`rules.{key}` is {other}: a whole number, `max` or `unlimited`")
-            }),
+            Some(Value::String(text)) => {
+                let number = text.parse().map_err(|_| bad(format!("`{text}`")))?;
+                Ok(Some(number))
+            }
+            Some(other) => {
+                let number = other.as_u64().ok_or_else(|| bad(other.to_string()))?;
+                Ok(Some(number as usize))
+            }
         }
     };
     let overvote = match word("overvoteRule") {
@@ -38,9 +57,7 @@ pub(super) fn runoff(
         Some("alwaysSkipToNextRank") => Overvote::Skip,
         Some("exhaustIfMultipleContinuing") => Overvote::ExhaustIfSeveralStay,
         Some(other) => {
-            return Err(format!(
-                "`rules.overvoteRule` is `{other}`: exhaustImmediately, alwaysSkipToNextRank or exhaustIfMultipleContinuing"
-            ));
+            return Err(BadRules::Overvote(other.to_owned()));
         }
     };
     let all = || (0..candidates.len()).collect();
