@@ -14,8 +14,8 @@ const home = process.argv[2];
 const work = path.join(home, "shop");
 mkdirSync(path.join(home, ".config/kd"), { recursive: true });
 mkdirSync(path.join(work, ".kd"), { recursive: true });
-// Words come slowly enough to be seen.
-const fake = await service(() => 25);
+// Words come slowly enough to be seen, those of forms, which are few, more slowly.
+const fake = await service((body) => (body.response_format ? 200 : 25));
 const settings = config(fake.url);
 // A member whose service is not there.
 settings.providers.away = { wire: "openai", base_url: "http://127.0.0.1:9" };
