@@ -252,9 +252,17 @@ fn nobody_acts(party: &[Member], talk: &Talk) -> UserError {
         format!("{} is {what}", member.name)
     };
     let why: Vec<String> = party.iter().map(why).collect();
-    let (what, less) = match talk.tools.is_empty() && talk.pictures().next().is_some() {
-        true => ("no member can see pictures", "pictures"),
-        false => ("no member can call the tools of another program", "tools"),
+    let (what, less) = if !talk.tools.is_empty() {
+        ("no member can call the tools of another program", "tools")
+    } else if talk.pictures().next().is_some() {
+        ("no member can see pictures", "pictures")
+    } else if talk.schema.is_some() {
+        (
+            "no member can answer in the form of another program",
+            "schema",
+        )
+    } else {
+        ("no member can call the tools of another program", "tools")
     };
     UserError::new(ErrorKind::NoSeat, what)
         .because(why.join("; "))
@@ -318,6 +326,7 @@ fn mask(secrets: &Secrets, talk: &mut Talk) -> Result<Masked, UserError> {
         parallel: _,
         max_tokens: _,
         stop,
+        schema,
     } = talk;
     let mut masked = secrets.mask_in_place(system);
     for text in stop {
@@ -327,6 +336,9 @@ fn mask(secrets: &Secrets, talk: &mut Talk) -> Result<Masked, UserError> {
         named(secrets, &tool.name)?;
         masked.add(secrets.mask_in_place(&mut tool.doc));
         masked.add(secrets.mask_json(&mut tool.schema));
+    }
+    if let Some(schema) = schema {
+        masked.add(secrets.mask_json(schema));
     }
     let mut ids = BTreeMap::new();
     for said in said {
@@ -446,6 +458,7 @@ mod tests {
                 schema: json!({"description": text(), "properties": {"path": {"enum": [text()]}, text(): {}}}),
             }],
             stop: vec![text()],
+            schema: Some(json!({"description": text()})),
             ..Talk::default()
         }
     }
@@ -457,7 +470,7 @@ mod tests {
         let masked = mask(&secrets, &mut talk).expect("masked");
         let told = format!("{talk:?}");
         assert!(!told.contains(SECRET), "{told}");
-        assert_eq!(masked.count(), 17, "{told}");
+        assert_eq!(masked.count(), 18, "{told}");
         let id = talk.calls().last().expect("a call").id.clone();
         assert_eq!(talk.name_of(&id), Some("read"));
         let Said::Tool { id: of, .. } = &talk.said[2] else {

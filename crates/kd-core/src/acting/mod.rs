@@ -311,7 +311,7 @@ impl Acting {
             seat: acting.name.clone(),
             prompt,
             sampling,
-            schema: None,
+            schema: talk.schema.clone(),
             deadlines: acting.deadlines,
             writable: false,
             tools,

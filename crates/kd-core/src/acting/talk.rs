@@ -3,6 +3,7 @@
 
 use crate::clean::{clean_line, clean_text};
 use crate::request::{Picture, Prompt, Said, ToolCall, ToolChoice, ToolSpec};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -30,6 +31,8 @@ pub struct Talk {
     pub max_tokens: Option<u32>,
     /// Texts that end the answer.
     pub stop: Vec<String>,
+    /// The JSON schema of the form that the client demands of the answer's text.
+    pub schema: Option<Value>,
 }
 
 impl Talk {
