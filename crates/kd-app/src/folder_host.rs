@@ -3,7 +3,7 @@
 use crate::acting::Errand;
 use crate::council::{self, Started};
 use crate::deliberation::Deliberate;
-use crate::error::UserError;
+use crate::error::{ErrorKind, UserError};
 use crate::host::{
     Candidate, Followed, Following, Host, Listed, Listing, Method, Model, OnMotion, Query, Refusal,
 };
@@ -39,6 +39,9 @@ use tokio::sync::mpsc::Sender;
 const MODEL_CHARS: usize = 60;
 /// Maximum characters of a setting's value.
 const VALUE_CHARS: usize = 80;
+
+/// Maximum characters of an unknown ID that is repeated to its caller.
+const ID_CHARS_MAX: usize = 80;
 
 /// An agent's visit served by this process.
 #[derive(Clone, Debug)]
@@ -314,6 +317,7 @@ impl FolderHost {
             ..Terms::default()
         };
         // A client of the server that names a thread is not the user.
+        self.check_named(query.thread.as_deref())?;
         let thread = match query.thread.clone() {
             Some(id) => ThreadChoice::Given(id),
             None => ThreadChoice::New,
@@ -362,12 +366,33 @@ impl FolderHost {
         project.holds_back().then(|| trust::held_line(project))
     }
 
+    /// Checks the ID of a thread that a client names. An empty one would mean the newest thread, which may be another's; and
+    /// other machines are told neither the folder nor its other threads.
+    fn check_named(&self, id: Option<&str>) -> Result<(), UserError> {
+        let Some(id) = id else {
+            return Ok(());
+        };
+        if id.trim().is_empty() {
+            let empty = UserError::new(ErrorKind::NoThread, "the ID of the thread is empty");
+            return Err(empty.next("name a thread, or leave the ID out to begin a new one"));
+        }
+        if self.kingdom.config().serves_others {
+            let layout = self.kingdom.env().layout()?;
+            threads::resolve(&layout, Some(id)).map_err(|_| {
+                let id = clean_line(id, ID_CHARS_MAX);
+                UserError::new(ErrorKind::NoThread, format!("there is no thread `{id}`"))
+            })?;
+        }
+        Ok(())
+    }
+
     /// Opens a thread for reading.
     fn open_thread(&self, id: &str) -> Result<Thread, Refusal> {
         if self.visit.is_some() {
             return Err(Refusal("a visit has no threads of the council".into()));
         }
         let open = || -> Result<Thread, UserError> {
+            self.check_named(Some(id))?;
             let place = threads::resolve(&self.kingdom.env().layout()?, Some(id))?;
             Ok(Thread::open(&place)?)
         };
@@ -426,6 +451,8 @@ impl Host for FolderHost {
             return Err(Refusal("a visit has no council".into()));
         }
         self.are_offered(&errand.members)?;
+        let named = self.check_named(errand.thread.as_deref());
+        named.map_err(refusal)?;
         let started = self.kingdom.act(errand.clone(), self.offline);
         let mut started = started.map_err(refusal)?;
         started.notices.splice(0..0, self.held());
