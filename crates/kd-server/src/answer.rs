@@ -2,14 +2,15 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod bill;
+
 use kd_core::clean::clean_line;
 use kd_core::deliberation::COUNCIL;
 use kd_core::event::{Outcome, Purpose};
 use kd_core::request::ToolCall;
 use kd_core::view::{State, Turn, View};
-use kd_core::{Delta, Event, Message, Record, SeatName, Status, TurnId, Usage};
+use kd_core::{Delta, Event, Message, Record, Status, TurnId, Usage};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What separates two texts of an acting member in one answer.
@@ -246,8 +247,12 @@ impl Answer {
         conclusion.or(only).map(|(m, _)| *m)
     }
 
-    /// Returns whether a turn's text is expected to be the final answer.
+    /// Returns whether a turn's text is expected to be the final answer. Not in a deliberation: its verdict is composed
+    /// from what members reply in the form that it asks for.
     fn is_last_word(&self, turn: TurnId) -> bool {
+        if self.view.report.plan.is_some() {
+            return false;
+        }
         match self.view.turn(turn).map(|turn| turn.purpose) {
             Some(Purpose::Conclude) => true,
             Some(Purpose::Answer) => self.view.members.len() == 1,
@@ -298,66 +303,21 @@ impl Answer {
         self.main().is_some_and(Message::is_cut)
     }
 
-    /// Returns the usage of the answer's turn, or the sum if several members answer.
-    pub(crate) fn usage(&self) -> Usage {
-        let whole = || self.ended().map(|(_, usage)| usage).unwrap_or_default();
-        let main = self.main().map(|main| main.seq);
-        let turns = self.view.turns.iter().filter(|t| t.state == State::Done);
-        let of = |seq| move |turn: &&Turn| turn.message.as_ref().is_some_and(|m| m.seq == seq);
-        let own = main.and_then(|seq| turns.clone().find(of(seq))?.usage);
-        own.unwrap_or_else(whole)
-    }
-
-    /// Returns headers with the outcome and the usage of all members together.
-    pub(crate) fn sums(&self) -> Vec<(&'static str, String)> {
-        let Some((outcome, usage)) = self.ended() else {
-            return Vec::new();
-        };
-        let sign = usage.certainty.sign().trim();
-        // A header is plain ASCII.
-        let sign = match sign {
-            "\u{2264}" => "<=",
-            "\u{2265}" => ">=",
-            "" => "",
-            _ => "~",
-        };
-        let outcome = json!(outcome).as_str().unwrap_or_default().to_owned();
-        let mut sums = vec![
-            ("x-kd-outcome", outcome),
-            ("x-kd-input-tokens", format!("{sign}{}", usage.input_tokens)),
-            (
-                "x-kd-output-tokens",
-                format!("{sign}{}", usage.output_tokens),
-            ),
-        ];
-        let cost = usage.cost_usd.map(|usd| format!("{sign}{usd}"));
-        sums.extend(cost.map(|cost| ("x-kd-cost-usd", cost)));
-        sums
-    }
-
     /// Returns why no member answered, in one line.
     pub(crate) fn failure(&self) -> String {
-        if self.acts {
-            // The body of a failed message may be what was said before.
-            let failed = self.view.turns.iter().filter_map(|turn| {
-                let why = &turn.failure()?.message;
-                Some(format!(
-                    "{}: {}",
-                    turn.seat,
-                    clean_line(why, LINE_CHARS_MAX)
-                ))
-            });
-            let failed: Vec<String> = failed.collect();
-            return format!("no answer; {}", failed.join("; "));
-        }
-        let messages = self.messages();
-        let failed = messages.iter().filter(|(m, _)| !m.is_sound());
-        let told =
-            failed.map(|(m, _)| format!("{}: {}", m.from, clean_line(&m.body, LINE_CHARS_MAX)));
-        let told: Vec<String> = told.collect();
-        match told.is_empty() {
-            true => "no member answered".to_owned(),
-            false => format!("no member answered; {}", told.join("; ")),
+        // The body of a failed message may be what was said before.
+        let failed = self.view.turns.iter().filter_map(|turn| {
+            let why = clean_line(&turn.failure()?.message, LINE_CHARS_MAX);
+            Some(format!("{}: {why}", turn.seat))
+        });
+        let failed: Vec<String> = failed.collect();
+        let nobody = match self.acts {
+            true => "no answer",
+            false => "no member answered",
+        };
+        match failed.is_empty() {
+            true => nobody.to_owned(),
+            false => format!("{nobody}; {}", failed.join("; ")),
         }
     }
 
@@ -399,19 +359,6 @@ impl Answer {
         promised.map(|promise| promise.words())
     }
 
-    /// Returns what each member used, and whether some of it was not reported.
-    pub(crate) fn spent(&self) -> BTreeMap<&SeatName, (Usage, bool)> {
-        let mut spent: BTreeMap<&SeatName, (Usage, bool)> = BTreeMap::new();
-        for turn in self.view.turns.iter().filter(|turn| turn.is_over()) {
-            let spent = spent.entry(&turn.seat).or_default();
-            match turn.usage.filter(|_| turn.state == State::Done) {
-                Some(usage) => spent.0.add(&usage),
-                None => spent.1 = true,
-            }
-        }
-        spent
-    }
-
     /// Renders the answer as JSON, for programs.
     pub(crate) fn json(&self) -> Value {
         let answers: Vec<Value> = self
@@ -425,7 +372,7 @@ impl Answer {
         let members: Vec<Value> = spent
             .iter()
             .map(|(member, (usage, uncounted))| {
-                json!({"member": member, "usage": usage.with_uncounted(*uncounted)})
+                json!({"member": member, "usage": bill::bound(*usage, *uncounted)})
             })
             .collect();
         let notices = [self.before.as_slice(), &self.view.notices].concat();
@@ -436,7 +383,7 @@ impl Answer {
             "answers": answers,
             "members": members,
             "notices": notices,
-            "usage": self.ended().map(|(_, usage)| usage).unwrap_or_default(),
+            "usage": self.total(),
         });
         let report = &self.view.report;
         if let Some(verdict) = &report.verdict {

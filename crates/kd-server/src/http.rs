@@ -14,7 +14,7 @@ use crate::page;
 use crate::places::Places;
 use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -182,6 +182,7 @@ impl Bound {
             tokens,
             hosts: named,
             origins,
+            is_named: !self.names.is_empty(),
             limits,
             places: Places::default(),
             sessions: sessions.clone(),
@@ -252,6 +253,8 @@ struct Gate {
     hosts: Vec<String>,
     /// The origins of its page.
     origins: Vec<String>,
+    /// Whether other machines reach it by a name.
+    is_named: bool,
     limits: Limits,
     places: Places,
     sessions: Arc<Sessions>,
@@ -273,7 +276,12 @@ impl Gate {
         let named = request.uri().authority().map(|a| a.as_str());
         let fits = host.to_str().is_ok_and(ours) && named.is_none_or(ours);
         if !fits {
-            return Some("the host is not this server");
+            return Some("the host is not this server: `kd serve --host NAME` adds a name of it");
+        }
+        if !self.is_named && is_forwarded(request.headers()) {
+            return Some(
+                "the request comes through a proxy, perhaps from another machine: start `kd serve` with `--host NAME`, and let the proxy pass `Host` on",
+            );
         }
         // Browsers send the page's origin; other programs mostly send none.
         let own = |origin: &str| self.origins.iter().any(|o| o.eq_ignore_ascii_case(origin));
@@ -281,6 +289,14 @@ impl Gate {
         let all_own = origins.all(|origin| origin.to_str().is_ok_and(own));
         (!all_own).then_some("the request comes from a page of another origin")
     }
+}
+
+/// Returns whether a proxy passed a request on, and says so. Without a name of its own the server is this machine's alone:
+/// it offers what is its user's.
+fn is_forwarded(headers: &HeaderMap) -> bool {
+    const SIGNS: &[&str] = &["forwarded", "via", "x-real-ip"];
+    let mut names = headers.keys().map(HeaderName::as_str);
+    names.any(|name| SIGNS.contains(&name) || name.starts_with("x-forwarded-"))
 }
 
 /// Admits requests, and counts their responses.
@@ -293,13 +309,14 @@ async fn admit(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> R
 /// Admits local requests that carry a token; reads their bodies, limited in size and time.
 async fn check(gate: &Gate, mut request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
-    let away = |status, why| models::turned_away(&path, status, why);
+    let headers = request.headers().clone();
+    let away = |status, why| models::turned_away((&path, &headers), status, why);
     if let Some(why) = gate.stranger(&request) {
         return away(StatusCode::FORBIDDEN, why);
     }
     // The page's document contains no data, and a browser cannot send a token with it. Monitoring has no token either.
     let is_open = path == metrics::HEALTH || gate.page && path == page::PATH;
-    if is_open && request.method() == Method::GET {
+    if is_open && matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
     let Some(identity) = gate.tokens.caller(request.headers()) else {
@@ -319,7 +336,7 @@ async fn check(gate: &Gate, mut request: Request, next: Next) -> Response {
     let ends = request.method() == Method::DELETE;
     let taken = match gate.places.take(&request, &identity) {
         Ok(taken) => taken,
-        Err((status, why)) => return models::busy(&path, status, why),
+        Err((status, why)) => return models::busy((&path, &headers), status, why),
     };
     let mark = request.extensions().get::<Mark>().cloned();
     let hold = mark.unwrap_or_default().hold().with(taken);
@@ -357,11 +374,35 @@ mod tests {
             tokens: Tokens::parse("0123456789abcdef").unwrap(),
             hosts: vec!["127.0.0.1:80".into(), "localhost:80".into()],
             origins: vec!["http://127.0.0.1:80".into(), "http://localhost:80".into()],
+            is_named: false,
             limits: Limits::default(),
             places: Places::default(),
             sessions: Arc::new(Sessions::new(1)),
             page: true,
             metrics: Metrics::default(),
+        }
+    }
+
+    #[test]
+    fn what_a_proxy_passed_on_needs_a_name_of_the_server() {
+        for (header, forwarded) in [
+            ("X-Forwarded-For", true),
+            ("x-forwarded-host", true),
+            ("Forwarded", true),
+            ("Via", true),
+            ("X-Real-IP", true),
+            ("X-Request-Id", false),
+        ] {
+            for is_named in [false, true] {
+                let request = Request::builder()
+                    .uri("/v1/models")
+                    .header(header, "203.0.113.5");
+                let request = request.header(header::HOST, "localhost:80");
+                let request = request.body(Body::empty()).unwrap();
+                let gate = Gate { is_named, ..gate() };
+                let refused = gate.stranger(&request).is_some();
+                assert_eq!(refused, forwarded && !is_named, "{header} {is_named}");
+            }
         }
     }
 

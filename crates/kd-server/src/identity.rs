@@ -11,8 +11,11 @@ use sha2::{Digest, Sha256};
 /// Minimum characters of a token.
 const TOKEN_CHARS_MIN: usize = 16;
 
-/// The header in which Anthropic's clients send the token.
-const KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// The headers in which Anthropic's clients and Azure's send the token.
+const KEYS: [HeaderName; 2] = [
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("api-key"),
+];
 
 /// The accepted tokens.
 #[derive(Clone, Default)]
@@ -78,14 +81,15 @@ impl Tokens {
         names.collect()
     }
 
-    /// Returns whose token these headers contain, in `Authorization` or, for Anthropic's clients, `x-api-key`. `None`
-    /// if the caller is not admitted.
+    /// Returns whose token these headers contain, in `Authorization`, or in `x-api-key` or `api-key`. `None` if the caller
+    /// is not admitted.
     pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<Identity> {
         let value = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let bearer = value(AUTHORIZATION).and_then(|header| header.split_once(' '));
         let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let bearer = bearer.and_then(|(_, token)| self.owner(token));
-        bearer.or_else(|| self.owner(value(KEY)?))
+        let mut keys = KEYS.into_iter().filter_map(value);
+        bearer.or_else(|| keys.find_map(|key| self.owner(key)))
     }
 
     /// Returns the owner of a token.
@@ -176,9 +180,11 @@ mod tests {
             assert_eq!(caller(bad), None, "{bad}");
         }
         assert_eq!(tokens.caller(&HeaderMap::new()), None);
-        assert!(sent(KEY, "0123456789abcdef0").is_some());
+        for key in KEYS {
+            assert!(sent(key, "0123456789abcdef0").is_some());
+        }
         for bad in ["0123456789abcdef", "Bearer 0123456789abcdef0", ""] {
-            assert_eq!(sent(KEY, bad), None, "{bad}");
+            assert_eq!(sent(KEYS[0].clone(), bad), None, "{bad}");
         }
         for bad in [
             "short",

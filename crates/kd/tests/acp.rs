@@ -182,6 +182,90 @@ fn a_prompt_is_answered_with_a_plan_cards_and_a_message_and_its_session_can_be_l
 }
 
 #[test]
+fn the_message_of_every_mode_is_the_answer_and_no_card_is_overwritten_by_a_later_prompt() {
+    let home = support::council::served();
+    let mut agent = Agent::start(&home);
+    let session = agent.session(&home);
+    let mut ids = Vec::new();
+    let mut ended = 0;
+    for mode in ["ask", "think", "deliberate", "ask"] {
+        agent.call(
+            "session/set_mode",
+            json!({"sessionId": session, "modeId": mode}),
+        );
+        let id = agent.send("session/prompt", prompt(&session, "Tabs or spaces?"));
+        let (told, answer) = agent.until(id);
+        assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+        let text = text_of(&told, "agent_message_chunk");
+        assert!(
+            !text.is_empty() && !text.starts_with('{') && !text.contains("interrupted"),
+            "{mode}: {text}"
+        );
+        let own: Vec<String> = updates(&told, "tool_call")
+            .iter()
+            .filter_map(|card| Some(card["toolCallId"].as_str()?.to_owned()))
+            .collect();
+        assert!(!own.is_empty(), "{mode}");
+        for end in updates(&told, "tool_call_update") {
+            let id = end["toolCallId"].as_str().expect("an id");
+            assert!(own.iter().any(|own| own == id), "{mode}: {id} of {own:?}");
+            ended += 1;
+        }
+        ids.extend(own);
+    }
+    let all = ids.len();
+    assert_eq!(ended, all, "each card ends");
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "{ids:?}");
+    agent.end();
+
+    // The mode of the last question is the mode of the loaded session.
+    let mut agent = Agent::start(&home);
+    let load = json!({"sessionId": session, "cwd": home.work(), "mcpServers": []});
+    let mode = |agent: &mut Agent| {
+        let loaded = agent.call("session/load", load.clone());
+        loaded["result"]["modes"]["currentModeId"].clone()
+    };
+    assert_eq!(mode(&mut agent), "ask");
+    agent.call(
+        "session/set_mode",
+        json!({"sessionId": session, "modeId": "think"}),
+    );
+    assert_eq!(mode(&mut agent), "think");
+    let id = agent.send("session/prompt", prompt(&session, "Why?"));
+    assert_eq!(agent.until(id).1["result"]["stopReason"], "end_turn");
+    agent.end();
+    let mut agent = Agent::start(&home);
+    assert_eq!(mode(&mut agent), "think");
+    agent.end();
+}
+
+#[test]
+fn what_is_too_long_or_in_no_folder_is_refused_in_words() {
+    let home = council();
+    let mut agent = Agent::start(&home);
+    let session = agent.session(&home);
+    let long = |n: usize| prompt(&session, &"x".repeat(n));
+    let gone = json!({"cwd": home.path().join("nowhere"), "mcpServers": []});
+    for (method, params, words) in [
+        ("session/prompt", long(9 << 20), "at most 8 MiB"),
+        ("session/prompt", long(5 << 20), "longer than 4 MiB"),
+        ("session/new", gone, "no folder"),
+        (
+            "session/load",
+            json!({"sessionId": "", "cwd": home.work(), "mcpServers": []}),
+            "is empty",
+        ),
+    ] {
+        let answer = agent.call(method, params);
+        let why = answer["error"]["message"].as_str().expect("an error");
+        assert!(why.contains(words), "{method}: {why}");
+    }
+    agent.end();
+}
+
+#[test]
 fn a_session_without_a_word_leaves_nothing_behind_and_is_not_listed() {
     let home = council();
     let mut agent = Agent::start(&home);
@@ -207,6 +291,17 @@ fn a_cancelled_prompt_ends_as_cancelled_and_the_session_goes_on() {
             .is_some_and(|m| m.contains("running")),
         "{busy}"
     );
+    // Nothing is replayed while the prompt is running.
+    let load = json!({"sessionId": session, "cwd": home.work(), "mcpServers": []});
+    let id_of_load = agent.send("session/load", load);
+    let (told, refused) = agent.until(id_of_load);
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("running")),
+        "{refused}"
+    );
+    assert_eq!(text_of(&told, "user_message_chunk"), "");
     agent.write(
         &json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}),
     );

@@ -528,7 +528,116 @@ fn a_call_that_was_not_offered_never_reaches_the_client() {
                     .is_some_and(|m| m.contains("ann")),
                 "{text}"
             );
+            // What the service reported is counted, also of the answer that failed.
+            let (_, metrics) = stage
+                .served
+                .send("GET", "/metrics", &bearer(), &Value::Null);
+            assert!(
+                metrics.contains("kd_tokens_total{member=\"ann\",direction=\"input\"} 33"),
+                "{metrics}"
+            );
+            assert!(
+                !metrics.contains("kd_uncounted_turns_total{member=\"ann\"}"),
+                "{metrics}"
+            );
         }
+    }
+}
+
+#[test]
+fn usage_that_was_not_reported_is_unknown_and_never_an_exact_zero() {
+    let data = |value: Value| format!("data: {value}\n\n");
+    let bytes = data(json!({"choices": [{"index": 0, "delta": {"content": "Yes."}}]}))
+        + &data(json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
+        + "data: [DONE]\n\n";
+    let silent = Reply::Stream(vec![Step::Raw(bytes.into_bytes().into())]);
+    let stage = Stage::of(Wire::OpenAi, vec![silent], json!({}));
+    for api in APIS {
+        // Alone, and with advisers whose usage is known.
+        for model in ["kd/ask:ann", "kd/ask"] {
+            let request = api.request(&[json!({"user": "hi"})], json!({ "model": model }));
+            let (status, text) = api.send(&stage.served, &request);
+            assert_eq!(status, 200, "{text}");
+            let answer: Value = serde_json::from_str(&text).expect("JSON");
+            let usage = &answer["usage"];
+            assert_eq!(usage["certainty"], "at_least", "{text}");
+            let input = usage.get("input_tokens").or(usage.get("prompt_tokens"));
+            assert_eq!(
+                input,
+                Some(&json!(0)),
+                "what others used is not its: {text}"
+            );
+            assert_eq!(answer["kd"]["usage"]["certainty"], "at_least", "{text}");
+            let members = answer["kd"]["members"].as_array().expect("members");
+            let ann = members
+                .iter()
+                .find(|of| of["member"] == "ann")
+                .expect("ann");
+            assert_eq!(ann["usage"]["certainty"], "at_least", "{text}");
+        }
+    }
+    let request = Api::Chat.request(&[json!({"user": "hi"})], json!({"model": "kd/ask:ann"}));
+    let mut text = String::new();
+    let mut stream = stage
+        .served
+        .open("POST", "/v1/chat/completions", &bearer(), &request);
+    std::io::Read::read_to_string(&mut stream, &mut text).expect("an answer");
+    assert!(text.contains("x-kd-input-tokens: >=0"), "{text}");
+}
+
+#[test]
+fn a_form_reaches_the_acting_member_over_every_api_and_no_model_ignores_it() {
+    let answer = r#"{"city":"Bern"}"#;
+    let stage = Stage::of(
+        Wire::OpenAi,
+        vec![reply(Wire::OpenAi, answer, &[])],
+        json!({}),
+    );
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": false});
+    let form = json!({"type": "json_schema", "schema": schema});
+    for (api, field, more) in [
+        (
+            Api::Chat,
+            "response_format",
+            json!({"type": "json_schema", "json_schema": {"name": "x", "strict": true, "schema": schema}}),
+        ),
+        (
+            Api::Responses,
+            "text",
+            json!({"format": {"type": "json_schema", "name": "x", "schema": schema}}),
+        ),
+        (Api::Messages, "output_config", json!({"format": form})),
+        (Api::Messages, "output_format", form.clone()),
+    ] {
+        let ask = |model: &str| {
+            let more = json!({"model": model, field: more});
+            let mut request = api.request(&[json!({"user": "Which capital?"})], more);
+            request.as_object_mut().expect("an object").remove("tools");
+            request
+        };
+        for streams in [false, true] {
+            assert_eq!(
+                api.ask(&stage.served, ask("kd/ask"), streams).text,
+                answer,
+                "{field}"
+            );
+            let sent = stage.bodies().pop().expect("asked");
+            let sent = &sent["response_format"]["json_schema"]["schema"];
+            assert_eq!(sent["properties"]["city"]["type"], "string", "{field}");
+        }
+        let asked = stage.bodies().len();
+        for (model, status, words) in [
+            ("kd/deliberate", 400, "kd/ask passes a schema on"),
+            ("kd/think", 400, "kd/ask passes a schema on"),
+            ("kd/ask:bob,cyd", 422, "in the form of another program"),
+        ] {
+            let (got, text) = api.send(&stage.served, &ask(model));
+            assert!(
+                got == status && text.contains(words),
+                "{field} {model}: {got} {text}"
+            );
+        }
+        assert_eq!(stage.bodies().len(), asked, "nobody was asked");
     }
 }
 
@@ -661,6 +770,18 @@ fn responses_go_on_by_the_id_of_an_answer_and_take_tools_of_free_text() {
         asked.contains("Fix it.")
             && asked.contains("*** Begin Patch")
             && asked.contains("\"tool_call_id\":\"c1\""),
+        "{asked}"
+    );
+    // The same by a reference to the call.
+    let input = json!([user("Fix it."), {"type": "item_reference", "id": call["id"]}, result[0]]);
+    let referred = json!({"model": "kd/ask", "input": input, "tools": tools});
+    let (status, text) = stage
+        .served
+        .send("POST", "/v1/responses", &bearer(), &referred);
+    assert_eq!(status, 200, "{text}");
+    let asked = stage.bodies().pop().expect("asked")["messages"].to_string();
+    assert!(
+        asked.contains("*** Begin Patch") && asked.contains("\"tool_call_id\":\"c1\""),
         "{asked}"
     );
     let unknown =

@@ -130,6 +130,85 @@ fn a_stream_tells_progress_as_reasoning_and_then_the_answer() {
     assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "{ids:?}");
 }
 
+/// Returns the text of a streamed answer, the summary of the council behind it, and whether a thought came after its first
+/// piece of text.
+fn streamed(path: &str, text: &str) -> (String, Value, bool) {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let events: Vec<Value> = lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let kd = events
+        .iter()
+        .find_map(|event| event.get("kd").or(event["response"].get("kd")));
+    let kd = kd.unwrap_or_else(|| panic!("{path}: {text}")).clone();
+    let (mut whole, mut late) = (String::new(), false);
+    for event in &events {
+        let (piece, thought) = match path {
+            "/v1/chat/completions" => {
+                let delta = &event["choices"][0]["delta"];
+                (&delta["content"], delta["reasoning_content"].is_string())
+            }
+            "/v1/responses" => match event["type"].as_str() {
+                Some("response.output_text.delta") => (&event["delta"], false),
+                Some("response.reasoning_summary_text.delta") => (&Value::Null, true),
+                _ => (&Value::Null, false),
+            },
+            _ => (
+                &event["delta"]["text"],
+                event["delta"]["thinking"].is_string(),
+            ),
+        };
+        late |= thought && !whole.is_empty();
+        whole += piece.as_str().unwrap_or_default();
+    }
+    (whole, kd, late)
+}
+
+#[test]
+fn a_streamed_answer_of_every_model_is_the_whole_one_over_every_api() {
+    let home = support::council::served();
+    let served = Served::models(&home);
+    for model in [
+        "ask",
+        "ask:ann",
+        "think",
+        "deliberate",
+        "small",
+        "standard",
+        "reasoning",
+        "diverse",
+        "vote",
+    ] {
+        for (path, request) in [
+            (
+                "/v1/chat/completions",
+                json!({"messages": [user("Tabs or spaces?")]}),
+            ),
+            ("/v1/responses", json!({"input": "Tabs or spaces?"})),
+            (
+                "/v1/messages",
+                json!({"max_tokens": 64, "messages": [user("Tabs or spaces?")], "thinking": {"type": "adaptive"}}),
+            ),
+        ] {
+            let mut request = request;
+            request["model"] = format!("kd/{model}").into();
+            request["stream"] = true.into();
+            let (status, text) = served.send("POST", path, &bearer(), &request);
+            assert_eq!(status, 200, "{model} {path}: {text}");
+            let (text, kd, late) = streamed(path, &text);
+            let whole = kd["answer"].as_str().expect("an answer");
+            assert_eq!(text, whole, "{model} {path}");
+            assert!(
+                !text.starts_with('{') && !text.contains("interrupted"),
+                "{model} {path}: {text}"
+            );
+            assert!(!late, "{model} {path}: a thought after the text");
+            let deliberated = !model.starts_with("ask") && model != "think";
+            assert_eq!(kd.get("verdict").is_some(), deliberated, "{model}: {kd}");
+        }
+    }
+}
+
 #[test]
 fn an_attempt_that_breaks_off_is_followed_by_the_whole_answer_and_its_thread_goes_on() {
     // The first attempt sends something and breaks off; only a service is retried.
@@ -358,6 +437,13 @@ fn anthropics_wire_tells_answers_streams_and_failures() {
         status == 200 && object(&counted)["input_tokens"].as_u64() > Some(0),
         "{counted}"
     );
+    for (more, status) in [
+        (json!({"model": "kd/nope", "messages": [user("x")]}), 404),
+        (json!({"model": "kd/ask", "messages": []}), 400),
+    ] {
+        let sent = served.send("POST", "/v1/messages/count_tokens", &key, &more);
+        assert_eq!(sent.0, status, "{}", sent.1);
+    }
 }
 
 #[test]
@@ -433,6 +519,164 @@ fn responses_tell_answers_streams_and_failures_and_go_on_by_their_id() {
             .as_str()
             .is_some_and(|m| m.contains("refused")),
         "{last}"
+    );
+}
+
+#[test]
+fn a_reference_to_an_item_is_the_item_and_only_what_is_stored_can_be_referred_to() {
+    let said = json!({"runs": [[{"text": "Spaces."}]]});
+    let home = Home::scripted(&[("ann", said)]);
+    let served = Served::models(&home);
+    let ask = |more: Value| {
+        let mut request = json!({"model": "kd/ask", "input": [user("Tabs or spaces?")]});
+        for (key, value) in more.as_object().into_iter().flatten() {
+            request[key] = value.clone();
+        }
+        served.send("POST", "/v1/responses", &bearer(), &request)
+    };
+    let object = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
+    let go_on = |answer: &Value| {
+        let output = answer["output"].as_array().expect("items").iter();
+        let references = output.map(|item| json!({"type": "item_reference", "id": item["id"]}));
+        let input = std::iter::once(user("Tabs or spaces?"))
+            .chain(references)
+            .chain([user("Why?")]);
+        ask(json!({"input": input.collect::<Vec<_>>()}))
+    };
+    let whole = object(&ask(json!({})).1);
+    let streamed = named(&ask(json!({"stream": true})).1);
+    let streamed = &streamed.last().expect("an end")["response"];
+    for answer in [&whole, streamed] {
+        assert_eq!(answer["store"], true);
+        let (status, text) = go_on(answer);
+        assert_eq!(status, 200, "{text}");
+        let shown = home.run(&[
+            "show",
+            "--all",
+            object(&text)["kd"]["thread"].as_str().expect("a thread"),
+        ]);
+        assert!(shown.out.contains("Why?"), "{}", shown.out);
+    }
+    // What the client does not want to be stored is not.
+    let other = object(&ask(json!({"store": false})).1);
+    assert_eq!(other["store"], false);
+    let (status, text) = go_on(&other);
+    assert!(status == 400 && text.contains("is not known"), "{text}");
+    let (status, text) = ask(json!({"input": "Why?", "previous_response_id": other["id"]}));
+    assert_eq!(status, 400, "{text}");
+    let title = json!({"instructions": "You are a title generator.", "input": "hi"});
+    assert_eq!(object(&ask(title).1)["store"], false, "a side request");
+}
+
+#[test]
+fn after_a_client_left_the_conversation_goes_on_by_the_id_of_the_answer_before() {
+    let half = json!([{"text": "Half "}, {"sleep_ms": 60_000}, {"text": "whole"}]);
+    let said = json!({"runs": [[{"text": "Spaces."}], half, half, [{"text": "Because."}]]});
+    let home = Home::scripted(&[("ann", said)]);
+    let served = Served::models(&home);
+    let send = |request: &Value| {
+        let (status, text) = served.send("POST", "/v1/responses", &bearer(), request);
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        (status, answer)
+    };
+    let (_, first) = send(&json!({"model": "kd/ask", "input": "Tabs or spaces?"}));
+    let mut next = json!({"model": "kd/ask", "input": "Why?", "previous_response_id": first["id"]});
+    for streams in [true, false] {
+        next["stream"] = streams.into();
+        let stream = support::until("the request is taken", || {
+            // Until the server has noticed that a client left, its question is in the way.
+            let mut stream = served.open("POST", "/v1/responses", &bearer(), &next);
+            let mut line = [0; 12];
+            let taken = if streams {
+                stream.read_exact(&mut line).expect("a status");
+                line.ends_with(b"200")
+            } else {
+                stream.set_nonblocking(true).expect("set");
+                support::until("it is taken or refused", || {
+                    let metrics = served.send("GET", "/metrics", &bearer(), &Value::Null).1;
+                    let refused = stream.read_exact(&mut line).is_ok();
+                    let taken = metrics.contains("kd_councils_running 1");
+                    (taken || refused).then_some(!refused)
+                })
+            };
+            taken.then_some(stream)
+        });
+        drop(stream);
+        support::until("the council is interrupted", || {
+            let metrics = served.send("GET", "/metrics", &bearer(), &Value::Null).1;
+            metrics.contains("kd_councils_running 0").then_some(())
+        });
+    }
+    next["stream"] = false.into();
+    let (status, answer) = support::until("the thread is free", || {
+        let (status, answer) = send(&next);
+        (status != 400).then_some((status, answer))
+    });
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(answer["kd"]["thread"], first["kd"]["thread"]);
+    assert_eq!(home.threads().len(), 1);
+}
+
+#[test]
+fn names_paths_and_limits_are_taken_as_clients_send_them() {
+    let home = council();
+    let served = Served::models(&home);
+    let chat = |path: &str, more: Value| {
+        let mut request = json!({"model": "kd/ask:ann", "messages": [user("Tabs or spaces?")]});
+        for (key, value) in more.as_object().into_iter().flatten() {
+            request[key] = value.clone();
+        }
+        served.send("POST", path, &bearer(), &request)
+    };
+    for (path, more) in [
+        ("/v1/chat/completions", json!({"model": "kd-ask:ann"})),
+        ("/v1/chat/completions", json!({"model": " kd/ask "})),
+        ("/v1/chat/completions/", json!({})),
+        ("/v1/chat/completions", json!({"max_tokens": -1})),
+        ("/v1/chat/completions", json!({"max_tokens": 512.0})),
+        (
+            "/v1/chat/completions",
+            json!({"max_completion_tokens": 9_000_000_000_u64}),
+        ),
+    ] {
+        let (status, text) = chat(path, more.clone());
+        assert_eq!(status, 200, "{path} {more}: {text}");
+    }
+    for (more, param) in [
+        (json!({"max_tokens": 1.5}), "max_tokens"),
+        (
+            json!({"messages": [{"role": "user", "content": 3}]}),
+            "messages",
+        ),
+        (json!({"model": null}), "model"),
+        (
+            json!({"functions": [{"name": "x"}], "function_call": "auto"}),
+            "functions",
+        ),
+        (json!({"modalities": ["text", "audio"]}), "modalities"),
+    ] {
+        let (status, text) = chat("/v1/chat/completions", more.clone());
+        let error: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(
+            (status, &error["error"]["param"]),
+            (400, &json!(param)),
+            "{more}: {text}"
+        );
+        let words = error["error"]["message"].as_str().expect("words");
+        assert!(
+            !words.contains("struct") && !words.contains("enum"),
+            "{words}"
+        );
+    }
+    assert_eq!(
+        served
+            .send("GET", "/v1/models/kd-ask", &bearer(), &Value::Null)
+            .0,
+        200
+    );
+    assert_eq!(
+        served.send("GET", "/v1/models/", &bearer(), &Value::Null).0,
+        200
     );
 }
 

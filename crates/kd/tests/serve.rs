@@ -67,6 +67,72 @@ fn health_needs_no_token_and_metrics_do() {
     assert!(!text.contains("Spaces"), "{text}");
 }
 
+#[test]
+fn a_request_that_a_proxy_passed_on_needs_a_name_of_the_server() {
+    let home = council();
+    let served = Served::start(&home, &[], 3);
+    for path in ["/v1/models", "/mcp", "/page/threads", "/healthz", "/"] {
+        for sign in [
+            "X-Forwarded-For: 203.0.113.5",
+            "Forwarded: for=203.0.113.5",
+            "Via: 1.1 x",
+        ] {
+            let headers = format!("{}{sign}\r\n", bearer());
+            let (status, text) = served.send("GET", path, &headers, &Value::Null);
+            assert!(
+                status == 403 && text.contains("--host"),
+                "{path} {sign}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn monitors_and_clients_of_azure_get_in_and_errors_have_the_format_of_the_caller() {
+    let home = council();
+    let served = Served::models(&home);
+    let send =
+        |method: &str, path: &str, headers: &str| served.send(method, path, headers, &Value::Null);
+    assert_eq!(send("HEAD", "/healthz", ""), (200, String::new()));
+    assert_eq!(send("HEAD", "/metrics", "").0, 401);
+    assert_eq!(
+        send("GET", "/v1/models", &format!("api-key: {TOKEN}\r\n")).0,
+        200
+    );
+    assert_eq!(
+        send("GET", "/v1/models", "api-key: 0123456789abcdeF\r\n").0,
+        401
+    );
+    let anthropic = "anthropic-version: 2023-06-01\r\n";
+    for (headers, word) in [(anthropic, "authentication_error"), ("", "invalid_api_key")] {
+        let (status, text) = send("GET", "/v1/models", headers);
+        assert!(status == 401 && text.contains(word), "{text}");
+    }
+}
+
+#[test]
+fn an_empty_name_of_a_thread_is_no_thread() {
+    let home = council();
+    let served = Served::start(&home, &[], 3);
+    served.chat(&json!({"model": "kd/ask:ann", "messages": [user("Tabs or spaces?")]}));
+    let before = home.run(&["show"]).out;
+    for (path, body) in [
+        (
+            "/page/ask",
+            json!({"question": "x", "method": "ask", "thread": ""}),
+        ),
+        ("/page/threads//fork", json!({})),
+        ("/page/threads/%20/fork", json!({})),
+    ] {
+        let headers = format!("{}Content-Type: application/json\r\n", bearer());
+        let (status, text) = served.send("POST", path, &headers, &body);
+        assert!((400..500).contains(&status), "{path}: {status} {text}");
+    }
+    let (status, text) = served.send("GET", "/threads//events", &bearer(), &Value::Null);
+    assert!((400..500).contains(&status), "{text}");
+    assert_eq!((home.threads().len(), home.run(&["show"]).out), (1, before));
+}
+
 /// A sample of an exposition: its name, its labels, its value.
 type Sample<'t> = (&'t str, Vec<(&'t str, &'t str)>, f64);
 
@@ -304,6 +370,7 @@ fn other_machines_are_served_under_stated_names_and_get_no_agent_program() {
         ("kd.example.org", "Origin: https://kd.example.org\r\n", 200),
         ("kd.example.org", "Origin: https://evil.example\r\n", 403),
         ("kd.example.org", "Origin: null\r\n", 403),
+        ("kd.example.org", "X-Forwarded-For: 203.0.113.5\r\n", 200),
     ] {
         let (got, text) = send(host, more, None);
         assert_eq!(got, status, "{host} {more}: {text}");
@@ -325,6 +392,17 @@ fn other_machines_are_served_under_stated_names_and_get_no_agent_program() {
             "{model}: {text}"
         );
     }
+    // Neither the folder nor its other threads are told.
+    let (status, text) = send("kd.example.org", "", Some("kd/ask@nope"));
+    assert!(
+        status == 422 && text.contains("there is no thread `nope`"),
+        "{text}"
+    );
+    let folder = home.path().to_str().expect("text").to_owned();
+    assert!(
+        !text.contains(&folder) && !text.contains("council-"),
+        "{text}"
+    );
     let thread = home.threads()[0].file_name().expect("a name").to_owned();
     let thread = thread.to_str().expect("text");
     let mark = format!(

@@ -11,7 +11,7 @@ mod turn;
 
 use crate::blocking::off;
 use crate::consult::Consultations;
-use crate::mcp::{LINE_BYTES_MAX, Lines};
+use crate::mcp::{LINE_BYTES_MAX, Lines, TOO_LONG};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
@@ -21,8 +21,10 @@ use agent_client_protocol::v1::schema::{
     SessionCapabilities, SessionInfo, SessionListCapabilities, SessionMode, SessionModeState,
     SetSessionModeRequest, SetSessionModeResponse, StopReason,
 };
-use agent_client_protocol::{Agent, ByteStreams, Client, Error, Result};
+use agent_client_protocol::{Agent, ByteStreams, Client, Error, Result, UntypedMessage};
 use kd_app::host::{Host, Method, Refusal};
+use kd_core::Message;
+use kd_core::last_round::RoundKind;
 use session::{Session, Sessions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -149,6 +151,12 @@ async fn serve(
             },
             agent_client_protocol::on_receive_request!(),
         )
+        .on_receive_request(
+            async move |request: UntypedMessage, responder, _| {
+                responder.respond_with_error(unknown(request.method()))
+            },
+            agent_client_protocol::on_receive_request!(),
+        )
         .on_receive_notification(
             async move |note: CancelNotification, _| {
                 cancel.sessions.cancel(&note.session_id.to_string());
@@ -179,6 +187,15 @@ fn refused(why: impl Into<String>) -> Error {
     Error::new(-32603, why.into())
 }
 
+/// Returns the error for a method that this agent does not have.
+fn unknown(method: &str) -> Error {
+    match method {
+        // A line above the limit was replaced by this.
+        TOO_LONG => invalid("a message has at most 8 MiB"),
+        _ => Error::method_not_found(),
+    }
+}
+
 /// Returns an error about a parameter.
 fn invalid(why: impl Into<String>) -> Error {
     Error::new(-32602, why.into())
@@ -195,11 +212,24 @@ fn modes(host: &dyn Host, current: Method) -> SessionModeState {
     SessionModeState::new(id.unwrap_or("ask"), all.collect())
 }
 
+/// Returns the way in which the newest question was answered.
+fn last_method(messages: &[Message]) -> Method {
+    let last = messages.iter().rev().find(|message| message.is_king());
+    match last.map(RoundKind::of) {
+        Some(RoundKind::Debate) => Method::Think,
+        Some(RoundKind::Deliberation) => Method::Deliberate,
+        Some(RoundKind::Council | RoundKind::Review | RoundKind::Acting) | None => Method::Ask,
+    }
+}
+
 impl Council {
     /// Opens a folder off the event loop.
     async fn host(&self, folder: &Path) -> Result<Arc<dyn Host>> {
         if !folder.is_absolute() {
             return Err(invalid("`cwd` must be an absolute path"));
+        }
+        if !folder.is_dir() {
+            return Err(invalid("`cwd` is no folder of this machine"));
         }
         let (open, folder) = (Arc::clone(&self.open), folder.to_path_buf());
         let opened = tokio::task::spawn_blocking(move || open(&folder)).await;
@@ -223,16 +253,22 @@ impl Council {
         request: LoadSessionRequest,
         client: &ConnectionTo<Client>,
     ) -> Result<LoadSessionResponse> {
-        let host = self.host(&request.cwd).await?;
         let id = request.session_id.to_string();
+        self.sessions.check_idle(&id)?;
+        let host = self.host(&request.cwd).await?;
         let thread = id.clone();
         let read = off(&host, move |host| host.read(&thread)).await;
         let messages = read.map_err(refused)?.map_err(|why| invalid(why.0))?;
         for update in replay::updates(&messages) {
             session::tell(client, &id, update)?;
         }
-        let modes = modes(host.as_ref(), Method::Ask);
-        self.sessions.put(id, Session::of(host, request.cwd))?;
+        // As chosen for the open session, else as its last question was answered.
+        let method = self.sessions.method(&id);
+        let method = method.unwrap_or_else(|| last_method(&messages));
+        let modes = modes(host.as_ref(), method);
+        let mut session = Session::of(host, request.cwd);
+        session.method = method;
+        self.sessions.put(id, session)?;
         Ok(LoadSessionResponse::new().modes(modes))
     }
 

@@ -3,6 +3,7 @@
 
 use super::{Council, invalid, refused};
 use crate::blocking::off;
+use crate::models::QUESTION_BYTES_MAX;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     Content, ContentBlock, ContentChunk, EmbeddedResourceResource, PermissionOption,
@@ -96,10 +97,8 @@ impl Sessions {
     /// # Errors
     /// If too many are open, or a prompt of this one is running.
     pub(super) fn put(&self, id: String, mut session: Session) -> Result<()> {
+        self.check_idle(&id)?;
         let mut open = self.lock();
-        if open.get(&id).is_some_and(|session| session.stop.is_some()) {
-            return Err(invalid("a prompt of this session is running"));
-        }
         if open.len() >= SESSIONS_MAX && !open.contains_key(&id) {
             // The idle one that was used least recently; it can be loaded again.
             let idle = open.iter().filter(|(_, session)| session.stop.is_none());
@@ -113,6 +112,25 @@ impl Sessions {
         session.used = next_use(&open);
         open.insert(id, session);
         Ok(())
+    }
+
+    /// Checks that no prompt of a session is running.
+    ///
+    /// # Errors
+    /// If one is.
+    pub(super) fn check_idle(&self, id: &str) -> Result<()> {
+        let open = self.lock();
+        match open.get(id).is_some_and(|session| session.stop.is_some()) {
+            true => Err(invalid(
+                "a prompt of this session is running: cancel it first",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the mode of an open session.
+    pub(super) fn method(&self, id: &str) -> Option<Method> {
+        self.lock().get(id).map(|session| session.method)
     }
 
     /// Begins a prompt.
@@ -197,7 +215,7 @@ fn unknown(id: &str) -> Error {
 /// Returns the question of a prompt.
 ///
 /// # Errors
-/// If it is empty or has other content than text.
+/// If it is empty, too long, or has other content than text.
 pub(super) fn question(prompt: &[ContentBlock]) -> Result<String> {
     let mut parts = Vec::new();
     for block in prompt {
@@ -216,6 +234,9 @@ pub(super) fn question(prompt: &[ContentBlock]) -> Result<String> {
         }
     }
     let text = parts.join("\n\n");
+    if text.len() > QUESTION_BYTES_MAX {
+        return Err(invalid("the prompt is longer than 4 MiB"));
+    }
     match text.trim().is_empty() {
         true => Err(invalid("the prompt is empty")),
         false => Ok(text),

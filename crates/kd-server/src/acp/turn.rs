@@ -29,7 +29,7 @@ const STAGES: &[(Purpose, &str)] = &[
     (Purpose::Revise, "revise"),
     (Purpose::Compress, "summarize"),
     (Purpose::Vote, "vote"),
-    (Purpose::Arbitrate, "break the tie"),
+    (Purpose::Arbitrate, "compare"),
     (Purpose::Conclude, "conclude"),
 ];
 
@@ -147,6 +147,8 @@ struct Board {
     cards: BTreeMap<TurnId, usize>,
     /// What messages say, by number, until their turn ends.
     bodies: BTreeMap<u32, String>,
+    /// The number of the prompt's message in the thread: turns are numbered anew for each prompt, cards are not.
+    prompt: u32,
     is_done: bool,
     stopped: bool,
 }
@@ -162,6 +164,7 @@ impl Board {
             stages: stages.collect(),
             cards: BTreeMap::new(),
             bodies: BTreeMap::new(),
+            prompt: 0,
             is_done: false,
             stopped: false,
         }
@@ -198,12 +201,16 @@ impl Board {
                 *self.stages.entry(at).or_default() += 1;
                 self.cards.insert(*turn, at);
                 let title = format!("{seat}: {}", STAGES[at].1);
-                let card = ToolCall::new(card_id(*turn), title)
+                let card = ToolCall::new(self.card_id(*turn), title)
                     .kind(ToolKind::Think)
                     .status(ToolCallStatus::InProgress);
                 vec![self.plan(), SessionUpdate::ToolCall(card)]
             }
-            Event::MessageAdded { message, .. } if !message.is_king() => {
+            Event::MessageAdded { message, .. } if message.is_king() => {
+                self.prompt = message.seq;
+                Vec::new()
+            }
+            Event::MessageAdded { message, .. } => {
                 self.bodies.insert(message.seq, message.body.to_string());
                 Vec::new()
             }
@@ -217,7 +224,6 @@ impl Board {
             }
             // The plan and its cards show turns; the answer and its notices are sent when the round has ended.
             Event::ThreadOpened { .. }
-            | Event::MessageAdded { .. }
             | Event::SayQueued { .. }
             | Event::SayTakenBack { .. }
             | Event::TurnDelta { .. }
@@ -255,8 +261,13 @@ impl Board {
         if let Some(text) = text {
             fields = fields.content(card_text(&text));
         }
-        let update = ToolCallUpdate::new(card_id(turn), fields);
+        let update = ToolCallUpdate::new(self.card_id(turn), fields);
         vec![SessionUpdate::ToolCallUpdate(update)]
+    }
+
+    /// Returns the id of a turn's card, unique in the session.
+    fn card_id(&self, turn: TurnId) -> String {
+        format!("message-{}-{turn}", self.prompt)
     }
 
     /// Ends what is still open, and the plan.
@@ -280,8 +291,4 @@ impl Board {
 fn stage(purpose: Purpose) -> usize {
     let at = STAGES.iter().position(|stage| stage.0 == purpose);
     at.unwrap_or_default()
-}
-
-fn card_id(turn: TurnId) -> String {
-    format!("turn-{turn}")
 }

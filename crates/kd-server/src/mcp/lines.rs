@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// Maximum bytes of a message, as over HTTP.
 pub(crate) const LINE_BYTES_MAX: usize = 8 << 20;
 /// The method of the message that replaces a long one.
-pub(super) const TOO_LONG: &str = "kd/too-long";
+pub(crate) const TOO_LONG: &str = "kd/too-long";
 /// JSON that is not a message: the SDK answers it as an invalid request without an ID.
 const NO_MESSAGE: &str = r#"{"jsonrpc":"2.0"}"#;
 /// Bytes per read.

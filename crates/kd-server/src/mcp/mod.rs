@@ -18,8 +18,8 @@ use crate::consult::Consultations;
 use crate::identity::{Caller, Identity};
 use kd_app::host::Host;
 use kd_forum::account::Proof;
-use lines::TOO_LONG;
-pub(crate) use lines::{LINE_BYTES_MAX, Lines};
+
+pub(crate) use lines::{LINE_BYTES_MAX, Lines, TOO_LONG};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult,
     ErrorCode, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,

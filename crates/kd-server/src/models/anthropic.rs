@@ -1,11 +1,12 @@
 //! Anthropic Messages: parses requests and writes answers, complete and streamed.
 
 use super::fault::{Fault, Shape};
+use super::fields::{self, limit};
 use super::offer::Offer;
 use super::picture::{self, is_picture};
 use super::side::is_side;
 use super::transcript::{self, Message, Role, Transcript, add_line, called, content_of, unread};
-use super::{Call, Read, Wire, finish_or_call, named_event};
+use super::{Call, Read, Resolve, Wire, finish_or_call, marked, named_event};
 use crate::answer::Answer;
 use kd_core::Usage;
 use kd_core::request::{ToolCall, ToolChoice};
@@ -17,6 +18,9 @@ const TOKEN_BYTES: usize = 4;
 
 /// Tokens of a picture: services count up to about this many.
 const PICTURE_TOKENS: usize = 1600;
+
+/// The field with the form of the answer.
+const FORM: &str = "output_config";
 
 /// A request. Other fields configure a single model, and members have their own settings.
 #[derive(Debug, Deserialize)]
@@ -31,7 +35,7 @@ struct Request {
     tools: Option<Vec<Value>>,
     #[serde(default)]
     tool_choice: Option<Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "limit")]
     max_tokens: Option<u32>,
     #[serde(default)]
     stop_sequences: Option<Vec<String>>,
@@ -39,6 +43,11 @@ struct Request {
     metadata: Option<Value>,
     #[serde(default)]
     thinking: Option<Value>,
+    #[serde(default)]
+    output_config: Option<Value>,
+    /// Its older name.
+    #[serde(default)]
+    output_format: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -48,14 +57,14 @@ struct Said {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "must be a text or a list of blocks")]
 enum Content {
     Text(String),
     Blocks(Vec<Value>),
 }
 
 /// Parses a request; refuses what a council cannot do instead of ignoring it.
-pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
+pub(super) fn read(body: &[u8], _: &Resolve<'_>) -> Result<Read, Fault> {
     let request = parse(body)?;
     let thinks = request.thinking.as_ref().and_then(|t| t["type"].as_str());
     let wire = Reply {
@@ -111,6 +120,16 @@ fn offer(request: &Request) -> Result<Offer, Fault> {
         let single = choice["disable_parallel_tool_use"].as_bool();
         offer.talk.parallel = single.map(|single| !single);
     }
+    let form = request
+        .output_config
+        .as_ref()
+        .map(|config| &config["format"]);
+    let form = form.filter(|form| !form.is_null());
+    offer.talk.schema = match (form, &request.output_format) {
+        (Some(form), _) => fields::form(form, FORM)?,
+        (None, Some(form)) => fields::form(form, "output_format")?,
+        (None, None) => None,
+    };
     offer.talk.max_tokens = request.max_tokens;
     offer.talk.stop = request.stop_sequences.clone().unwrap_or_default();
     Ok(offer)
@@ -168,20 +187,23 @@ fn system(request: &Request) -> Result<String, Fault> {
     }
 }
 
-/// Estimates the tokens of a request: the exact count depends on the member that answers.
-pub(super) fn count(body: &[u8]) -> Result<Value, Fault> {
+/// Estimates the tokens of a request: the exact count depends on the member that answers. Also returns its model.
+pub(super) fn count(body: &[u8]) -> Result<(String, Value), Fault> {
     let request = parse(body)?;
+    if request.messages.is_empty() {
+        return Err(Fault::invalid(Some("messages"), "`messages` is empty"));
+    }
     let said = transcript(&request)?;
     let tools = request.tools.iter().flatten().map(|t| t.to_string().len());
     let bytes = said.messages.iter().map(|m| m.text.len()).sum::<usize>() + tools.sum::<usize>();
     let (talk, _) = offer(&request)?.finish()?;
     let pictures = talk.pictures().count() * PICTURE_TOKENS;
-    Ok(json!({"input_tokens": bytes.div_ceil(TOKEN_BYTES) + pictures}))
+    let tokens = bytes.div_ceil(TOKEN_BYTES) + pictures;
+    Ok((request.model, json!({"input_tokens": tokens})))
 }
 
 fn parse(body: &[u8]) -> Result<Request, Fault> {
-    serde_json::from_slice(body)
-        .map_err(|error| Fault::invalid(None, format!("this is no request for a message: {error}")))
+    fields::parse(body, "request for a message")
 }
 
 fn transcript(request: &Request) -> Result<Transcript, Fault> {
@@ -239,12 +261,13 @@ fn add(messages: &mut Vec<Message>, said: &Said) -> Result<(), Fault> {
 /// Returns token usage in the wire format: cached tokens are not part of the input.
 fn usage(usage: &Usage) -> Value {
     let cached = usage.cached_tokens.saturating_add(usage.written_tokens);
-    json!({
+    let value = json!({
         "input_tokens": usage.input_tokens.saturating_sub(cached),
         "cache_read_input_tokens": usage.cached_tokens,
         "cache_creation_input_tokens": usage.written_tokens,
         "output_tokens": usage.output_tokens,
-    })
+    });
+    marked(value, usage)
 }
 
 /// One message in progress.
@@ -346,6 +369,10 @@ fn finish(answer: &Answer) -> &'static str {
 }
 
 impl Wire for Reply {
+    fn form(&self) -> &'static str {
+        FORM
+    }
+
     fn whole(&self, call: &Call, answer: &Answer) -> Value {
         let (text, calls) = (answer.content(), answer.calls());
         let has_text = !text.is_empty() || calls.is_empty();
@@ -407,7 +434,7 @@ mod tests {
     use super::*;
 
     fn of(value: &Value) -> Result<Read, Fault> {
-        read(value.to_string().as_bytes())
+        read(value.to_string().as_bytes(), &|_, _| Ok(()))
     }
 
     #[test]
@@ -444,7 +471,7 @@ mod tests {
         );
         assert!(
             count(request.to_string().as_bytes())
-                .is_ok_and(|n| n["input_tokens"].as_u64() > Some(10))
+                .is_ok_and(|(_, n)| n["input_tokens"].as_u64() > Some(10))
         );
     }
 
@@ -466,7 +493,11 @@ mod tests {
                 json!({"messages": [{"role": "user", "content": [{"type": "image"}]}]}),
                 Some("messages"),
             ),
-            (json!({"messages": "hi"}), None),
+            (json!({"messages": "hi"}), Some("messages")),
+            (
+                json!({"output_config": {"format": {"type": "x"}}}),
+                Some("output_config"),
+            ),
         ] {
             let mut request = json!({"model": "kd/ask", "max_tokens": 9, "messages": [user]});
             for (key, value) in more.as_object().into_iter().flatten() {

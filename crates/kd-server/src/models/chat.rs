@@ -1,15 +1,19 @@
 //! OpenAI Chat Completions: parses requests and writes answers, complete and streamed.
 
 use super::fault::{Fault, Shape};
+use super::fields::{self, limit};
 use super::offer::{Offer, arguments, choose};
 use super::side::is_side;
 use super::transcript::{self, Message, Role, Transcript, add_line, called, content_of};
-use super::{Call, Read, Wire, finish_or_call};
+use super::{Call, Read, Resolve, Wire, finish_or_call, marked};
 use crate::answer::Answer;
 use kd_core::Usage;
 use kd_core::request::ToolCall;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+/// The field with the form of the answer.
+const FORM: &str = "response_format";
 
 /// A request. Other fields, such as `temperature`, configure a single model, and members have their own settings.
 #[derive(Debug, Deserialize)]
@@ -28,9 +32,9 @@ struct Chat {
     tool_choice: Option<Value>,
     #[serde(default)]
     parallel_tool_calls: Option<bool>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "limit")]
     max_tokens: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "limit")]
     max_completion_tokens: Option<u32>,
     #[serde(default)]
     stop: Option<Stop>,
@@ -39,11 +43,15 @@ struct Chat {
     #[serde(default)]
     function_call: Option<Value>,
     #[serde(default)]
+    functions: Option<Value>,
+    #[serde(default)]
+    modalities: Option<Value>,
+    #[serde(default)]
     response_format: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "must be a text or a list of texts")]
 enum Stop {
     One(String),
     Several(Vec<String>),
@@ -69,16 +77,15 @@ struct Said {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "must be a text or a list of parts")]
 enum Content {
     Text(String),
     Parts(Vec<Value>),
 }
 
 /// Parses a request; refuses what a council cannot do instead of ignoring it.
-pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
-    let chat: Chat = serde_json::from_slice(body)
-        .map_err(|error| Fault::invalid(None, format!("this is no chat completion: {error}")))?;
+pub(super) fn read(body: &[u8], _: &Resolve<'_>) -> Result<Read, Fault> {
+    let chat: Chat = fields::parse(body, "chat completion")?;
     if chat.n.is_some_and(|n| n != 1) {
         return Err(Fault::invalid(
             Some("n"),
@@ -91,13 +98,15 @@ pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
             "`function_call` must be auto or none: demand calls with `tools` and `tool_choice`";
         return Err(Fault::invalid(Some("function_call"), why));
     }
-    let form = chat
-        .response_format
-        .as_ref()
-        .and_then(|form| form["type"].as_str());
-    if form.is_some_and(|form| form != "text") {
-        let why = "the council answers in text: `response_format` must be text";
-        return Err(Fault::invalid(Some("response_format"), why));
+    let is_empty = |list: &Value| list.as_array().map_or(list.is_null(), Vec::is_empty);
+    if chat.functions.as_ref().is_some_and(|list| !is_empty(list)) {
+        let why = "`functions` is the older form of `tools`: offer them there";
+        return Err(Fault::invalid(Some("functions"), why));
+    }
+    let kinds = chat.modalities.as_ref().and_then(Value::as_array);
+    if kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind != "text")) {
+        let why = "the council answers in text: `modalities` must be text alone";
+        return Err(Fault::invalid(Some("modalities"), why));
     }
     let messages: Result<Vec<Message>, Fault> = chat.messages.iter().map(message).collect();
     let transcript = Transcript {
@@ -121,7 +130,10 @@ pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
         acts,
         side,
         streams: chat.stream == Some(true),
-        wire: Box::new(Completion { wants_usage }),
+        wire: Box::new(Completion {
+            wants_usage,
+            answering: false,
+        }),
     })
 }
 
@@ -158,6 +170,10 @@ fn offer(chat: &Chat) -> Result<Offer, Fault> {
     choose(&mut offer, chat.tool_choice.as_ref(), |choice| {
         choice["function"]["name"].as_str()
     })?;
+    offer.talk.schema = match &chat.response_format {
+        Some(form) => fields::form(form, FORM)?,
+        None => None,
+    };
     offer.talk.parallel = chat.parallel_tool_calls;
     offer.talk.max_tokens = chat.max_completion_tokens.or(chat.max_tokens);
     offer.talk.stop = match &chat.stop {
@@ -207,12 +223,13 @@ fn message(said: &Said) -> Result<Message, Fault> {
 
 /// Returns token usage in the wire format.
 fn usage(usage: &Usage) -> Value {
-    json!({
+    let value = json!({
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.input_tokens.saturating_add(usage.output_tokens),
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
-    })
+    });
+    marked(value, usage)
 }
 
 /// One completion in progress.
@@ -220,6 +237,8 @@ fn usage(usage: &Usage) -> Value {
 struct Completion {
     /// Whether the stream ends with usage.
     wants_usage: bool,
+    /// Whether a piece of the answer was sent: clients show reasoning after it as a second block.
+    answering: bool,
 }
 
 const DONE: &str = "data: [DONE]\n\n";
@@ -253,6 +272,10 @@ fn finish(answer: &Answer) -> &'static str {
 }
 
 impl Wire for Completion {
+    fn form(&self) -> &'static str {
+        FORM
+    }
+
     fn whole(&self, call: &Call, answer: &Answer) -> Value {
         let text = answer.content();
         let mut message = json!({"role": "assistant", "content": text, "refusal": null});
@@ -287,10 +310,14 @@ impl Wire for Completion {
     }
 
     fn thought(&mut self, call: &Call, line: &str) -> String {
+        if self.answering {
+            return self.quiet(call);
+        }
         event(&chunk(call, json!({"reasoning_content": line}), None))
     }
 
     fn text(&mut self, call: &Call, piece: &str) -> String {
+        self.answering = true;
         event(&chunk(call, json!({"content": piece}), None))
     }
 
@@ -324,7 +351,7 @@ mod tests {
     use axum::http::StatusCode;
 
     fn of(value: &Value) -> Result<Read, Fault> {
-        read(value.to_string().as_bytes())
+        read(value.to_string().as_bytes(), &|_, _| Ok(()))
     }
 
     #[test]
@@ -367,8 +394,11 @@ mod tests {
                 json!({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}),
                 Some("messages"),
             ),
-            (json!({"messages": "hi"}), None),
-            (json!({"model": 3}), None),
+            (json!({"messages": "hi"}), Some("messages")),
+            (json!({"model": 3}), Some("model")),
+            (json!({"functions": [{"name": "x"}]}), Some("functions")),
+            (json!({"modalities": ["text", "audio"]}), Some("modalities")),
+            (json!({"max_tokens": "9"}), Some("max_tokens")),
         ] {
             let mut request = json!({"model": "kd/ask", "messages": [user]});
             for (key, value) in more.as_object().into_iter().flatten() {
@@ -381,7 +411,7 @@ mod tests {
                 "{more}"
             );
         }
-        assert!(read(b"{").is_err());
+        assert!(read(b"{", &|_, _| Ok(())).is_err());
     }
 
     #[test]

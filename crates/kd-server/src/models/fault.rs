@@ -102,14 +102,20 @@ impl Fault {
 
     /// There is no such endpoint.
     pub(super) fn path() -> Self {
-        let message = "there is no such endpoint; there are /v1/models, /v1/chat/completions, /v1/responses and /v1/messages";
+        let message = "there is no such endpoint; there are /v1/models, /v1/chat/completions, /v1/responses, /v1/messages and /v1/messages/count_tokens";
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
     /// The endpoint requires another method.
     pub(super) fn method() -> Self {
-        let message = "GET /v1/models; POST /v1/chat/completions, /v1/responses and /v1/messages";
+        let message = "GET /v1/models; POST /v1/chat/completions, /v1/responses, /v1/messages and /v1/messages/count_tokens";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, message)
+    }
+
+    /// Another request is at work in the thread.
+    pub(super) fn taken() -> Self {
+        let why = "another request of a program is being answered in this thread: repeat this one after it";
+        Self::new(StatusCode::CONFLICT, why)
     }
 
     /// The host refused, for a reason the user can change.
@@ -169,16 +175,19 @@ impl Fault {
     pub(super) fn response(&self, shape: Shape) -> Response {
         // Clients would retry, and members would be paid again.
         let headers = [("x-should-retry", "false")];
-        (self.status, headers, Json(self.json(shape))).into_response()
-    }
-
-    /// Returns the response for a path of a request that found no place: nobody was asked, so it may be repeated.
-    pub(crate) fn busy(path: &str, status: StatusCode, why: &'static str) -> Response {
-        let mut response = super::turned_away(path, status, why);
-        for (name, value) in [("x-should-retry", "true"), ("retry-after", RETRY_AFTER)] {
-            let value = HeaderValue::from_static(value);
-            response.headers_mut().insert(name, value);
+        let response = (self.status, headers, Json(self.json(shape))).into_response();
+        match self.status {
+            StatusCode::CONFLICT => may_be_repeated(response),
+            _ => response,
         }
-        response
     }
+}
+
+/// Marks the error response of a request that found no place: nobody was asked, so it may be repeated.
+pub(super) fn may_be_repeated(mut response: Response) -> Response {
+    for (name, value) in [("x-should-retry", "true"), ("retry-after", RETRY_AFTER)] {
+        let value = HeaderValue::from_static(value);
+        response.headers_mut().insert(name, value);
+    }
+    response
 }

@@ -13,6 +13,7 @@ use kd_app::acting::Errand;
 use kd_app::host::{Method, Model};
 use kd_core::acting::{Talk, name_of};
 use kd_core::request::{Said, ToolChoice};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// What belongs to a running request.
@@ -32,9 +33,52 @@ pub(super) enum Kept {
     Side,
 }
 
+/// A running request. If it ends without an answer, also because its client left, the thread is available again.
+pub(super) struct Held {
+    face: Arc<Face>,
+    caller: Identity,
+    kept: Option<Kept>,
+}
+
+impl Held {
+    pub(super) fn new(face: &Arc<Face>, caller: &Identity, kept: Kept) -> Self {
+        Self {
+            face: Arc::clone(face),
+            caller: caller.clone(),
+            kept: Some(kept),
+        }
+    }
+
+    /// Remembers the thread of a request after its answer: its text as the client has it, and its ID where the API continues
+    /// by ID.
+    pub(super) fn remember(&mut self, answer: &Answer, text: &str, id: Option<&str>) {
+        if let Some(kept) = self.kept.take() {
+            kept.remember(&self.face, answer, text, id);
+        }
+    }
+
+    /// Remembers the items of an answer.
+    pub(super) fn remember_items(&self, items: Vec<Value>) {
+        self.face.items.remember(&self.caller, items);
+    }
+
+    /// Makes the thread available again, so that the question can be repeated in it.
+    pub(super) fn put_back(&mut self) {
+        if let Some(kept) = self.kept.take() {
+            kept.put_back(&self.face);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.put_back();
+    }
+}
+
 impl Kept {
     /// Remembers the thread of a request after its answer.
-    pub(super) fn remember(&self, face: &Face, answer: &Answer, text: &str, id: Option<&str>) {
+    fn remember(&self, face: &Face, answer: &Answer, text: &str, id: Option<&str>) {
         let Some(thread) = answer.thread() else {
             return;
         };
@@ -49,7 +93,7 @@ impl Kept {
     }
 
     /// Makes the thread available again after no member answered.
-    pub(super) fn put_back(&self, face: &Face) {
+    fn put_back(&self, face: &Face) {
         if let Kept::Council(asked) = self {
             face.talks.put_back(asked);
         }
@@ -63,7 +107,7 @@ impl Kept {
 pub(super) fn acting(
     face: &Face,
     caller: &Identity,
-    method: Method,
+    (method, form): (Method, &'static str),
     (mut talk, acts): (Talk, bool),
     transcript: &Transcript,
 ) -> Result<Option<Talk>, Fault> {
@@ -73,8 +117,14 @@ pub(super) fn acting(
             "this model reads text only: pictures are for kd/ask, whose acting member sees them";
         return Err(Fault::invalid(None, why));
     }
-    // One member sees pictures, the others read about them.
-    let acts = acts || shows;
+    if method != Method::Ask && talk.schema.is_some() {
+        let why = format!(
+            "this model answers in words of its own: `{form}` must be text; kd/ask passes a schema on to its acting member"
+        );
+        return Err(Fault::invalid(Some(form), why));
+    }
+    // One member sees pictures, the others read about them; one member writes an answer in a form.
+    let acts = acts || shows || talk.schema.is_some();
     if method != Method::Ask {
         let forced = matches!(talk.choice, ToolChoice::Required | ToolChoice::Named(_));
         let why = "this model calls no tools of the client: use kd/ask, or set `tool_choice` to auto or none";
@@ -151,11 +201,7 @@ pub(super) async fn act(
     let (thread, mut claim) = match named {
         None => face.acts.find(caller, &talk).unzip(),
         Some(thread) => {
-            let why = "another request of a program is being answered in this thread: repeat this one after it";
-            let claim = face
-                .acts
-                .claim(&thread)
-                .ok_or_else(|| Fault::refused(why))?;
+            let claim = face.acts.claim(&thread).ok_or_else(Fault::taken)?;
             (Some(thread), Some(claim))
         }
     };

@@ -9,36 +9,41 @@ mod acts;
 mod anthropic;
 mod chat;
 mod fault;
+mod fields;
+mod items;
 mod kept;
 mod offer;
 mod picture;
+mod response;
 mod responses;
 mod side;
+mod stream;
 mod talk;
 mod transcript;
 
 use crate::answer::Answer;
-use crate::answer::Told;
 use crate::blocking::Opening;
-use crate::consult::{Consultations, Running};
+use crate::consult::Consultations;
 use crate::identity::Identity;
 use axum::body::Bytes;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{DefaultBodyLimit, Extension, Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router, body::Body};
+use axum::{Json, Router};
 use fault::{Fault, Shape};
-use futures::stream::{self, StreamExt};
+use items::Items;
 use kd_app::host::{Host, Model};
+use kd_core::Usage;
 use kd_core::acting::Talk;
-use kept::Kept;
+use kept::Held;
 use serde_json::{Value, json};
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
+use stream::Streamed;
+pub(crate) use talk::QUESTION_BYTES_MAX;
 use talk::Talks;
 use transcript::Transcript;
 
@@ -50,14 +55,11 @@ const MESSAGES: &str = "/v1/messages";
 const THREAD: &str = "x-kd-thread";
 /// Maximum bytes of a model name, including the members it lists.
 const MODEL_BYTES_MAX: usize = 2048;
-/// Maximum silence of a stream: clients and proxies close silent ones.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-
-/// Bytes of events from which on they are written, even if more are ready.
-const TOGETHER_BYTES: usize = 16 << 10;
 
 /// What the name of each model begins with.
 const PREFIX: &str = "kd/";
+/// The same for clients that take what stands before a slash for a provider.
+const PREFIX_PLAIN: &str = "kd-";
 
 /// State shared by the handlers.
 struct Face {
@@ -67,21 +69,44 @@ struct Face {
     talks: Talks,
     /// The threads of conversations with tools.
     acts: acts::Acts,
+    /// The items of earlier answers.
+    items: Items,
     /// Number of answers so far.
     calls: AtomicU64,
 }
 
+impl Face {
+    /// Begins an answer.
+    fn call(&self, thread: &str, model: String, is_kept: bool) -> Call {
+        let created = now();
+        let number = self.calls.fetch_add(1, Ordering::Relaxed);
+        Call {
+            id: format!("{thread}-{created:x}-{number:x}"),
+            model,
+            created,
+            is_kept,
+        }
+    }
+}
+
 /// Returns the error for a request that was not admitted: in the API's format on these routes, else as text.
-pub(crate) fn turned_away(path: &str, status: StatusCode, why: &'static str) -> Response {
+pub(crate) fn turned_away(
+    (path, headers): (&str, &HeaderMap),
+    status: StatusCode,
+    why: &'static str,
+) -> Response {
     match path.starts_with(PATH) {
-        true => Fault::door(status, why).response(Shape::of(path)),
+        true => Fault::door(status, why).response(match Shape::of(path) {
+            Shape::OpenAi => shape(headers),
+            Shape::Anthropic => Shape::Anthropic,
+        }),
         false => (status, format!("{why}\n")).into_response(),
     }
 }
 
 /// Returns the error for a request that found no place.
-pub(crate) fn busy(path: &str, status: StatusCode, why: &'static str) -> Response {
-    Fault::busy(path, status, why)
+pub(crate) fn busy(request: (&str, &HeaderMap), status: StatusCode, why: &'static str) -> Response {
+    fault::may_be_repeated(turned_away(request, status, why))
 }
 
 /// The routes.
@@ -92,15 +117,21 @@ pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
         running,
         talks: Talks::default(),
         acts: acts::Acts::default(),
+        items: Items::default(),
         calls: AtomicU64::default(),
     });
     Router::new()
         .route("/v1/models", get(models))
+        .route("/v1/models/", get(models))
         .route("/v1/models/{*id}", get(model))
         .route("/v1/chat/completions", post(chat))
+        .route("/v1/chat/completions/", post(chat))
         .route("/v1/responses", post(responses))
+        .route("/v1/responses/", post(responses))
         .route(MESSAGES, post(messages))
+        .route("/v1/messages/", post(messages))
         .route("/v1/messages/count_tokens", post(count_tokens))
+        .route("/v1/messages/count_tokens/", post(count_tokens))
         .fallback(|uri: Uri| async move { Fault::path().response(Shape::of(uri.path())) })
         .method_not_allowed_fallback(|uri: Uri| async move {
             Fault::method().response(Shape::of(uri.path()))
@@ -183,7 +214,9 @@ fn find(models: &[Model], named: &str) -> Option<Model> {
         return None;
     }
     let (name, members) = named.split_once(':').unwrap_or((named, ""));
-    let name = name.strip_prefix(PREFIX)?;
+    let name = name
+        .strip_prefix(PREFIX)
+        .or_else(|| name.strip_prefix(PREFIX_PLAIN))?;
     let mut model = models.iter().find(|model| model.name == name)?.clone();
     let members = members.split(',').map(str::trim).filter(|m| !m.is_empty());
     let members: Vec<String> = members.map(str::to_owned).collect();
@@ -212,6 +245,8 @@ struct Call {
     id: String,
     model: String,
     created: u64,
+    /// Whether its thread is kept.
+    is_kept: bool,
 }
 
 /// Writes answers in an API's format. A stream is text of server-sent events.
@@ -220,6 +255,12 @@ trait Wire: Send + 'static {
     fn goes_on_by(&self, _call: &Call) -> Option<String> {
         None
     }
+    /// Returns the items of the answer, to which a later request can refer, after it was written.
+    fn items(&self, _call: &Call, _answer: &Answer) -> Vec<Value> {
+        Vec::new()
+    }
+    /// Returns the field in which a request demands the form of the answer.
+    fn form(&self) -> &'static str;
     /// Returns the answer as one object.
     fn whole(&self, call: &Call, answer: &Answer) -> Value;
     /// Starts a stream.
@@ -238,8 +279,9 @@ trait Wire: Send + 'static {
     fn fail(&mut self, call: &Call, fault: &Fault) -> String;
 }
 
-/// Parses a request of an API.
-type Reads = fn(&[u8]) -> Result<Read, Fault>;
+/// Parses a request of an API; the second function puts items in the place of references to them.
+type Reads = fn(&[u8], &Resolve<'_>) -> Result<Read, Fault>;
+type Resolve<'a> = dyn Fn(&mut [Value], &'static str) -> Result<(), Fault> + 'a;
 
 async fn chat(face: State<Arc<Face>>, caller: Extension<Identity>, body: Bytes) -> Response {
     answered(face, caller, body, chat::read, Shape::OpenAi).await
@@ -253,8 +295,15 @@ async fn messages(face: State<Arc<Face>>, caller: Extension<Identity>, body: Byt
     answered(face, caller, body, anthropic::read, Shape::Anthropic).await
 }
 
-async fn count_tokens(body: Bytes) -> Response {
-    match anthropic::count(&body) {
+async fn count_tokens(State(face): State<Arc<Face>>, body: Bytes) -> Response {
+    let counted = anthropic::count(&body).and_then(|(model, count)| {
+        let models = face.host.models();
+        match find(&models, at_thread(model.trim()).0) {
+            Some(_) => Ok(count),
+            None => Err(Fault::model(&model, names(&models))),
+        }
+    });
+    match counted {
         Ok(count) => Json(count).into_response(),
         Err(fault) => fault.response(Shape::Anthropic),
     }
@@ -267,7 +316,8 @@ async fn answered(
     reads: Reads,
     shape: Shape,
 ) -> Response {
-    let answered = match reads(&body) {
+    let resolve = |items: &mut [Value], param| face.items.resolve(&caller, items, param);
+    let answered = match reads(&body, &resolve) {
         Ok(request) => answer(&face, &caller, request).await,
         Err(fault) => Err(fault),
     };
@@ -277,7 +327,7 @@ async fn answered(
 /// Answers a request, complete or streamed.
 async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Response, Fault> {
     let models = face.host.models();
-    let (named, thread) = at_thread(&request.transcript.model);
+    let (named, thread) = at_thread(request.transcript.model.trim());
     let thread = thread.map(str::to_owned);
     let Some(council) = find(&models, named) else {
         return Err(Fault::model(&request.transcript.model, names(&models)));
@@ -293,23 +343,22 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
     } = request;
     let (kept, started) = if side && !acts {
         kept::aside(face, talk, council.members).await?
-    } else if let Some(talk) =
-        kept::acting(face, caller, council.method, (talk, acts), &transcript)?
-    {
+    } else if let Some(talk) = kept::acting(
+        face,
+        caller,
+        (council.method, wire.form()),
+        (talk, acts),
+        &transcript,
+    )? {
         kept::act(face, caller, (talk, thread), council.members).await?
     } else {
         kept::ask(face, caller, &transcript, (council, thread)).await?
     };
     let is_kept = started.scratch.is_none();
     let thread = started.session.thread().0.clone();
-    let created = now();
-    let number = face.calls.fetch_add(1, Ordering::Relaxed);
-    let call = Call {
-        id: format!("{thread}-{created:x}-{number:x}"),
-        model,
-        created,
-    };
+    let call = face.call(&thread, model, is_kept);
     let mut running = face.running.start(started);
+    let mut held = Held::new(face, caller, kept);
     if streams {
         let streamed = Streamed {
             call,
@@ -318,8 +367,7 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
             sent: String::new(),
             void: false,
             over: false,
-            face: Arc::clone(face),
-            kept,
+            held,
         };
         return Ok(with_thread(streamed.response(), &thread, is_kept));
     }
@@ -329,7 +377,7 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
     let answer = match ended {
         Ok(answer) if answer.is_answer() => answer,
         ended => {
-            kept.put_back(face);
+            held.put_back();
             return Err(match ended {
                 Ok(answer) => Fault::unanswered(&answer),
                 Err(fault) => fault,
@@ -337,7 +385,8 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
         }
     };
     let id = wire.goes_on_by(&call);
-    kept.remember(face, &answer, &answer.content(), id.as_deref());
+    held.remember(&answer, &answer.content(), id.as_deref());
+    face.items.remember(caller, wire.items(&call, &answer));
     let whole = Json(wire.whole(&call, &answer)).into_response();
     Ok(with_sums(with_thread(whole, &thread, is_kept), &answer))
 }
@@ -362,116 +411,12 @@ fn with_sums(mut response: Response, answer: &Answer) -> Response {
     response
 }
 
-/// A stream in progress.
-struct Streamed {
-    call: Call,
-    wire: Box<dyn Wire>,
-    running: Running,
-    /// The answer as sent.
-    sent: String,
-    /// Whether that is void: the complete answer follows at the end.
-    void: bool,
-    over: bool,
-    face: Arc<Face>,
-    kept: Kept,
-}
-
-impl Streamed {
-    /// Returns the answer as server-sent events. When the client disconnects, the stream is dropped and the council
-    /// interrupted.
-    fn response(mut self) -> Response {
-        let begin = self.wire.begin(&self.call);
-        let rest = stream::unfold(self, |mut state| async move {
-            let events = state.next().await?;
-            Some((events, state))
-        });
-        let events = stream::once(async move { begin }).chain(rest);
-        let body = Body::from_stream(events.map(Ok::<_, Infallible>));
-        let headers = [
-            (header::CONTENT_TYPE, "text/event-stream"),
-            (header::CACHE_CONTROL, "no-cache"),
-        ];
-        (StatusCode::OK, headers, body).into_response()
+/// Marks usage that was not reported as a whole. Clients require numbers: what is not known counts as 0, a lower bound.
+fn marked(mut value: Value, usage: &Usage) -> Value {
+    if !usage.certainty.is_exact() {
+        value["certainty"] = json!(usage.certainty);
     }
-
-    /// Returns the next events, with those that are ready too: each result is written to the client on its own. `None`
-    /// after the last.
-    async fn next(&mut self) -> Option<String> {
-        if self.over {
-            return None;
-        }
-        let told = tokio::time::timeout(SIGN_OF_LIFE, self.running.told.recv()).await;
-        Some(match told {
-            Err(_) => self.wire.quiet(&self.call),
-            Ok(Some(told)) => {
-                let mut events = self.events(told);
-                while events.len() < TOGETHER_BYTES
-                    && let Ok(more) = self.running.told.try_recv()
-                {
-                    events += &self.events(more);
-                }
-                events
-            }
-            Ok(None) => {
-                self.over = true;
-                self.last().await
-            }
-        })
-    }
-
-    /// Returns the events of a piece of progress.
-    fn events(&mut self, told: Told) -> String {
-        match told {
-            Told::Void => {
-                self.void |= !self.sent.is_empty();
-                self.wire.quiet(&self.call)
-            }
-            Told::Text(_) if self.void => self.wire.quiet(&self.call),
-            Told::Text(text) => {
-                self.sent.push_str(&text);
-                self.wire.text(&self.call, &text)
-            }
-            Told::Line(line) => self.wire.thought(&self.call, &format!("{line}\n")),
-        }
-    }
-
-    /// Returns what remains to be sent at the end.
-    async fn last(&mut self) -> String {
-        let fault = match self.running.end().await {
-            Ok(answer) if answer.is_answer() => return self.end(&answer),
-            Ok(answer) => Fault::unanswered(&answer),
-            Err(why) => Fault::refused(&why),
-        };
-        self.kept.put_back(&self.face);
-        self.wire.fail(&self.call, &fault)
-    }
-
-    /// Returns the unsent rest of the answer and the ending.
-    fn end(&mut self, answer: &Answer) -> String {
-        let content = answer.content();
-        let rest = match unsent(&content, &self.sent).filter(|_| !self.void) {
-            Some(rest) => rest.to_owned(),
-            // An attempt broke off after it had begun: the final answer follows.
-            None => format!("\n\n*(interrupted; the answer:)*\n\n{content}"),
-        };
-        self.sent.push_str(&rest);
-        let id = self.wire.goes_on_by(&self.call);
-        self.kept
-            .remember(&self.face, answer, &self.sent, id.as_deref());
-        let mut out = String::new();
-        if !rest.is_empty() {
-            out += &self.wire.text(&self.call, &rest);
-        }
-        out + &self.wire.end(&self.call, answer, &self.sent)
-    }
-}
-
-/// Returns what follows the sent text in the answer; `None` if the answer is another text. Its spaces at both ends are removed, those
-/// of the sent text are not.
-fn unsent<'a>(answer: &'a str, sent: &str) -> Option<&'a str> {
-    let (answer, sent) = (answer.trim_start(), sent.trim_start());
-    let rest = answer.strip_prefix(sent);
-    rest.or_else(|| answer.strip_prefix(sent.trim_end()))
+    value
 }
 
 /// Formats a named server-sent event.
@@ -511,22 +456,6 @@ mod tests {
     use kd_core::config::{ModelConfig, ServeConfig};
 
     #[test]
-    fn spaces_at_the_ends_of_streamed_text_do_not_repeat_the_answer() {
-        for (answer, sent, rest) in [
-            ("Go.", "Go", Some(".")),
-            ("Go.", " Go.", Some("")),
-            ("Go.", "\n Go.\n\n", Some("")),
-            ("Go.\n\nNow.", "Go.\n", Some("\nNow.")),
-            ("Go.\n\nNow.", " Go. ", Some("\n\nNow.")),
-            ("Go.", "", Some("Go.")),
-            ("Go.", " ", Some("Go.")),
-            ("Go.", "Stay.", None),
-        ] {
-            assert_eq!(unsent(answer, sent), rest, "{answer:?} after {sent:?}");
-        }
-    }
-
-    #[test]
     fn a_model_names_a_council_and_its_members() {
         let own = ModelConfig {
             members: vec!["cyd".into()],
@@ -547,6 +476,9 @@ mod tests {
             ("kd/deliberate", Some("deliberate"), ""),
             ("kd/diverse", Some("diverse"), ""),
             ("kd/fast", Some("fast"), "cyd"),
+            ("kd-ask", Some("ask"), ""),
+            ("kd-fast:ann", Some("fast"), "ann"),
+            ("kd-", None, ""),
             ("kd/fast:ann", Some("fast"), "ann"),
             ("kd/ask:claude", Some("ask"), "claude"),
             ("kd/ask: a, b,", Some("ask"), "a,b"),

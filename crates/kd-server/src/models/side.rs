@@ -5,7 +5,8 @@
 
 use super::transcript::{Role, Transcript};
 
-/// Beginnings of system texts of side requests: of opencode, Claude Code, Zed, LibreChat and others.
+/// Beginnings of system texts of side requests: of opencode, Claude Code, Zed, LibreChat, LobeChat, Cherry Studio, Aider and
+/// others.
 const SYSTEM: &[&str] = &[
     "You are a title generator",
     "You are a conversation title generator",
@@ -15,6 +16,9 @@ const SYSTEM: &[&str] = &[
     "Summarize this coding conversation in under 50 characters",
     "Provide a concise, 5-word-or-less title",
     "You are an expert at generating short titles",
+    "You are a professional conversation summarizer. Generate a concise title",
+    "Summarize the conversation into a title in ",
+    "You are an expert software engineer that generates concise, one-line Git commit messages",
 ];
 /// Beginnings of the last message of side requests.
 const USER: &[&str] = &[
@@ -22,6 +26,8 @@ const USER: &[&str] = &[
     "Provide a concise, 5-word-or-less title for the conversation",
     "Please write a 5-10 word title for the following conversation",
     "Summarize this coding conversation in under 50 characters",
+    "Given the following... please reply with a title for the chat that is 3-4 words",
+    "Generate a detailed summary of this conversation. Include:\n1. A brief overview of what was discussed",
 ];
 /// How Open WebUI begins each of its tasks, and what one of its further sections is called.
 const TASK: &str = "### Task:";
@@ -113,6 +119,36 @@ mod tests {
                 None,
                 None,
             ),
+            (
+                &[(
+                    User,
+                    "Given the following... please reply with a title for the chat that is 3-4 words in length, all words used should be directly related to the content of the chat.\n\nhi",
+                )],
+                None,
+                None,
+            ),
+            (
+                &[
+                    (User, "hi"),
+                    (
+                        User,
+                        "Generate a detailed summary of this conversation. Include:\n1. A brief overview of what was discussed\n2. Key facts",
+                    ),
+                ],
+                None,
+                None,
+            ),
+            (
+                &[
+                    (
+                        System,
+                        "Summarize the conversation into a title in en-us within 10 words ignoring instructions and without punctuation or symbols.",
+                    ),
+                    (User, "[]"),
+                ],
+                None,
+                None,
+            ),
             (&[(User, "quota")], Some(1), None),
             (
                 &[(
@@ -128,6 +164,10 @@ mod tests {
         for (messages, max_tokens) in [
             (&[(User, "Generate a title for my book.")][..], None),
             (&[(User, "### Task:\nSort this list.")], None),
+            (
+                &[(User, "Generate a detailed summary of this conversation.")],
+                None,
+            ),
             (&[(User, "quota")], None),
             (
                 &[(User, "What does \"You are a title generator\" mean?")],

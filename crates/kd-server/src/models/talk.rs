@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Maximum bytes of a question, as accepted by a council.
-const QUESTION_BYTES_MAX: usize = 4 << 20;
+pub(crate) const QUESTION_BYTES_MAX: usize = 4 << 20;
 /// Maximum conversations remembered; the oldest is dropped first.
 const TALKS_MAX: usize = 256;
 

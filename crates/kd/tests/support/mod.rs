@@ -1,6 +1,7 @@
 //! Helpers shared by tests of the program from outside: a hermetic home, the real binary, and its files.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub(crate) mod council;
 pub(crate) mod pty;
 pub(crate) mod served;
 
