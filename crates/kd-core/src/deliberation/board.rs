@@ -7,8 +7,7 @@ use super::reader::Run;
 use crate::SeatName;
 use crate::memory::similarity;
 use kd_reading::{Step, code, sameness};
-use kd_vote::TieStep;
-use serde::{Deserialize, Serialize};
+use kd_vote::{Ballot, TieStep};
 use serde_json::Value;
 
 /// The state of one pass, of the council or of a sub-council.
@@ -106,30 +105,10 @@ pub struct Review {
 pub struct Cast {
     /// The voter.
     pub seat: usize,
-    /// The vote, or why there is none.
-    pub mark: Result<Marked, String>,
-    /// Its stated confidence.
-    pub confidence: Option<f64>,
+    /// Its ballot: the vote, the stated confidence, the prediction. Candidates are indexes in [`Board::candidates`].
+    pub ballot: Ballot,
     /// Its reason.
     pub reason: String,
-    /// The expected vote share of each candidate, if the rule asks for it.
-    pub foretold: Option<Vec<f64>>,
-}
-
-/// The vote on a ballot. Candidates are indexes in [`Board::candidates`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Marked {
-    /// One candidate.
-    Choice(usize),
-    /// A ranking from best to worst.
-    Ranking(Vec<usize>),
-    /// Scores, in the order of the candidates.
-    Scores(Vec<Option<f64>>),
-    /// All acceptable candidates.
-    Approvals(Vec<usize>),
-    /// A judge's choice in each order.
-    Orders(Vec<Option<usize>>),
 }
 
 /// A candidate: answers that mean the same.

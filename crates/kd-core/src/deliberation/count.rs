@@ -1,7 +1,7 @@
 //! Counts the votes of a pass: collects the ballots, applies the rule, and resolves ties.
 
 use super::answer::AnswerKind;
-use super::board::{Board, Marked};
+use super::board::Board;
 use super::fact::{ANSWERS, Counted, ESTIMATES, First};
 use super::plan::{LENIENT, Plan, Seat};
 use super::stages::estimate;
@@ -356,29 +356,10 @@ fn from_ballots(board: &Board, trails: bool) -> Vec<Voted> {
         .ballots
         .iter()
         .map(|cast| {
-            let mark = match &cast.mark {
-                Ok(Marked::Choice(c)) if trails => {
-                    Mark::Trail(answered(cast.seat).chain([Some(*c)]).collect())
-                }
-                Ok(Marked::Choice(c)) => Mark::Choice(*c),
-                Ok(Marked::Ranking(order)) => {
-                    Mark::Ranking(order.iter().map(|c| Rank::One(*c)).collect())
-                }
-                Ok(Marked::Scores(points)) => {
-                    Mark::Scores(points.iter().map(|p| p.map(nanos)).collect())
-                }
-                Ok(Marked::Approvals(set)) => Mark::Approvals(set.clone()),
-                Ok(Marked::Orders(orders)) => Mark::Trail(orders.clone()),
-                Err(why) => Mark::Unreadable(why.clone()),
-            };
-            let mut ballot = Ballot::new(mark);
-            ballot.confidence = cast.confidence.map(nanos);
-            ballot.predicted = cast
-                .foretold
-                .iter()
-                .flatten()
-                .map(|share| nanos(*share))
-                .collect();
+            let mut ballot = cast.ballot.clone();
+            if let (true, Mark::Choice(c)) = (trails, &ballot.mark) {
+                ballot.mark = Mark::Trail(answered(cast.seat).chain([Some(*c)]).collect());
+            }
             (cast.seat, ballot, cast.reason.clone())
         })
         .collect()

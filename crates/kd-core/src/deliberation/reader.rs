@@ -89,11 +89,14 @@ impl Reader {
             && let Ok(said) = T::deserialize(then)
             && possible(&said)
         {
-            self.reread.borrow_mut().push(Reread {
-                sought: key.0.clone(),
-                recorded: then.clone(),
-                today: found,
-            });
+            // Points are kept in billionths: a record may have more digits.
+            if serde_json::to_value(&said).ok().as_ref() != Some(&found) {
+                self.reread.borrow_mut().push(Reread {
+                    sought: key.0.clone(),
+                    recorded: then.clone(),
+                    today: found,
+                });
+            }
             (now, found) = (said, then.clone());
         }
         self.fresh.borrow_mut().push(Reading {

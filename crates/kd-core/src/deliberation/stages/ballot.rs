@@ -1,14 +1,15 @@
 //! Ballot formats: the format for each rule, and how a reply is parsed as a ballot: strictly, with one lenient
 //! fallback, or not at all.
 
+use super::recorded::{Recorded, points_of, ranked};
 use super::{Reply, labels, said};
 use crate::deliberation::answer::marked;
 use crate::deliberation::blind;
-use crate::deliberation::board::{Board, Marked};
+use crate::deliberation::board::Board;
 use crate::deliberation::plan::{NOTED, Plan};
 use crate::deliberation::reader::Run;
 use kd_reading::{Answer, Options, Step, Unread, Wanted};
-use kd_vote::{Detail, Reads, Rules};
+use kd_vote::{Detail, Mark, Nano, Rank, Reads, Rules, nanos};
 use serde_json::{Map, Value, json};
 
 /// The best score on a score ballot.
@@ -105,27 +106,28 @@ pub(super) fn foretold(value: &Value, items: &[usize], candidates: usize) -> Opt
     (sum > 0.0).then(|| shares.iter().map(|s| s / sum).collect())
 }
 
-/// Formats a vote in names of candidates.
-pub(super) fn names(board: &Board, mark: &Marked) -> Vec<String> {
+/// Formats a vote in names of candidates; empty if it could not be read.
+pub(super) fn names(board: &Board, mark: &Mark) -> Vec<String> {
     let name = |c: &usize| board.candidates[*c].name.clone();
     match mark {
-        Marked::Choice(c) => vec![name(c)],
-        Marked::Ranking(order) => order.iter().map(name).collect(),
-        Marked::Approvals(set) => set.iter().map(name).collect(),
-        Marked::Scores(points) => points
+        Mark::Choice(c) => vec![name(c)],
+        Mark::Ranking(ranks) => ranked(ranks).map(|c| name(&c)).collect(),
+        Mark::Approvals(set) => set.iter().map(name).collect(),
+        Mark::Scores(points) => points
             .iter()
             .enumerate()
-            .filter_map(|(c, p)| Some(format!("{}: {}", name(&c), (*p)?)))
+            .filter_map(|(c, p)| Some(format!("{}: {}", name(&c), points_of((*p)?))))
             .collect(),
-        Marked::Orders(orders) => orders
+        Mark::Trail(orders) => orders
             .iter()
             .map(|c| c.as_ref().map_or_else(|| "-".to_owned(), name))
             .collect(),
+        Mark::Unreadable(_) => Vec::new(),
     }
 }
 
 /// Reads a ballot: as JSON, however wrapped or damaged, otherwise in words.
-pub(super) fn read(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), Unread> {
+pub(super) fn read(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Mark, Step), Unread> {
     let names: Vec<&str> = reply
         .items
         .iter()
@@ -133,38 +135,43 @@ pub(super) fn read(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Mark
         .collect();
     let asked = json!([format!("{:?}", form(plan)), reply.items, names]).to_string();
     let text = reply.decisive();
-    let possible = |read: &Result<(Marked, Step), Unread>| match read {
-        Ok((mark, _)) => is_possible(board, form(plan), reply.items, mark),
+    let possible = |read: &Result<(Recorded, Step), Unread>| match read {
+        Ok((vote, _)) => is_possible(board, form(plan), reply.items, vote),
         Err(_) => true,
     };
-    plan.reader.read_that("ballot", &asked, text, possible, || {
-        find(board, plan, reply)
-    })
+    let (recorded, step) = plan
+        .reader
+        .read_that("ballot", &asked, text, possible, || {
+            let (mark, step) = find(board, plan, reply)?;
+            Ok((Recorded::of(&mark).ok_or(Unread::Missing)?, step))
+        })?;
+    let mark = recorded.mark(board.candidates.len());
+    Ok((mark.ok_or(Unread::Missing)?, step))
 }
 
 /// Returns whether a vote is of the form asked for, and names only candidates that its voter saw, each once.
-fn is_possible(board: &Board, form: Reads, items: &[usize], mark: &Marked) -> bool {
+fn is_possible(board: &Board, form: Reads, items: &[usize], vote: &Recorded) -> bool {
     let distinct = |set: &[usize]| {
         let mut seen = std::collections::BTreeSet::new();
         set.iter().all(|c| items.contains(c) && seen.insert(*c))
     };
-    match (form, mark) {
-        (Reads::Choice | Reads::Rounds | Reads::Orders, Marked::Choice(c)) => items.contains(c),
-        (Reads::Ranking | Reads::Paper, Marked::Ranking(set))
-        | (Reads::Approvals, Marked::Approvals(set)) => distinct(set),
-        (Reads::Scores | Reads::Points, Marked::Scores(points)) => {
-            let most = most_of(form);
-            let is_point = |point: &f64| (0.0..=most).contains(point);
+    match (form, vote) {
+        (Reads::Choice | Reads::Rounds | Reads::Orders, Recorded::Choice(c)) => items.contains(c),
+        (Reads::Ranking | Reads::Paper, Recorded::Ranking(set))
+        | (Reads::Approvals, Recorded::Approvals(set)) => distinct(set),
+        (Reads::Scores | Reads::Points, Recorded::Scores(points)) => {
+            let most = nanos(most_of(form));
+            let is_point = |point: &Nano| (0..=most).contains(point);
             points.len() == board.candidates.len() && points.iter().flatten().all(is_point)
         }
         _ => false,
     }
 }
 
-fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), Unread> {
+fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Mark, Step), Unread> {
     let form = form(plan);
     if matches!(form, Reads::Choice | Reads::Rounds | Reads::Orders) {
-        return chosen(board, plan, reply).map(|(at, step)| (Marked::Choice(at), step));
+        return chosen(board, plan, reply).map(|(at, step)| (Mark::Choice(at), step));
     }
     let names = labels(reply.items.len());
     let (_, name, _) = field(form, &names);
@@ -181,20 +188,20 @@ fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), 
             _ => None,
         };
         if let Some(order) = order {
-            let order = order.iter().map(|place| reply.items[*place]).collect();
-            return Ok((Marked::Ranking(order), Step::Words));
+            let order = order.iter().map(|place| reply.items[*place]);
+            return Ok((ranking(order), Step::Words));
         }
         if let Some(found) = otherwise(board, plan, reply, &options) {
             return Ok(found);
         }
         // A reply that names only one answer ranks it first, or approves of it.
-        let mark: fn(Vec<usize>) -> Marked = match form {
+        let mark: fn(usize) -> Mark = match form {
             _ if plan.reading < 2 => return Err(read.err().unwrap_or(Unread::Missing)),
-            Reads::Ranking | Reads::Paper => Marked::Ranking,
-            Reads::Approvals => Marked::Approvals,
+            Reads::Ranking | Reads::Paper => |at| ranking([at]),
+            Reads::Approvals => |at| Mark::Approvals(vec![at]),
             _ => return Err(read.err().unwrap_or(Unread::Missing)),
         };
-        return chosen(board, plan, reply).map(|(at, step)| (mark(vec![at]), step));
+        return chosen(board, plan, reply).map(|(at, step)| (mark(at), step));
     };
     // Points may be told in several ways, and one that is read alone would mislead.
     if matches!(form, Reads::Scores | Reads::Points) && plan.reading >= NOTED {
@@ -240,8 +247,8 @@ fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), 
         board.candidates.len(),
     );
     match mark {
-        Ok(mark) => Ok((mark, step)),
-        Err(_) => otherwise(board, plan, reply, &options).ok_or(Unread::Missing),
+        Mark::Unreadable(_) => otherwise(board, plan, reply, &options).ok_or(Unread::Missing),
+        mark => Ok((mark, step)),
     }
 }
 
@@ -251,7 +258,7 @@ fn otherwise(
     plan: &Run,
     reply: &Reply<'_>,
     options: &Options,
-) -> Option<(Marked, Step)> {
+) -> Option<(Mark, Step)> {
     if plan.reading < NOTED {
         return None;
     }
@@ -287,7 +294,7 @@ fn otherwise(
             points(lines, form, reply.items, board.candidates.len())
         }
         Reads::Approvals => said::approved_in_words(&text, options)
-            .map(|places| Marked::Approvals(places.iter().map(|p| reply.items[*p]).collect())),
+            .map(|places| Mark::Approvals(places.iter().map(|p| reply.items[*p]).collect())),
         _ => None,
     };
     mark.map(|mark| (mark, Step::Words))
@@ -300,15 +307,13 @@ fn mark_in(
     value: &Value,
     items: &[usize],
     options: &Options,
-) -> Option<Marked> {
-    let of = |places: Vec<usize>| places.iter().map(|p| items[*p]).collect();
+) -> Option<Mark> {
+    let of = |places: Vec<usize>| places.into_iter().map(|p| items[p]).collect::<Vec<_>>();
     match form {
         Reads::Ranking | Reads::Paper => said::order(value, options, items.len())
             .map(of)
-            .map(Marked::Ranking),
-        Reads::Approvals => said::approved(value, options)
-            .map(of)
-            .map(Marked::Approvals),
+            .map(ranking),
+        Reads::Approvals => said::approved(value, options).map(of).map(Mark::Approvals),
         Reads::Scores | Reads::Points => {
             let said = said::table(value, options, items.len(), most_of(form))?;
             points(said, form, items, board.candidates.len())
@@ -331,14 +336,15 @@ fn points(
     form: Reads,
     items: &[usize],
     candidates: usize,
-) -> Option<Marked> {
+) -> Option<Mark> {
     let mut scores = vec![None; candidates];
     for (said, candidate) in said.into_iter().zip(items) {
         let number = said.map(|said| said.number);
-        scores[*candidate] = number.filter(|p| (0.0..=most_of(form)).contains(p));
+        let number = number.filter(|p| (0.0..=most_of(form)).contains(p));
+        scores[*candidate] = number.map(nanos);
     }
     let any = scores.iter().any(Option::is_some);
-    any.then_some(Marked::Scores(scores))
+    any.then_some(Mark::Scores(scores))
 }
 
 /// Returns the candidate chosen by a reply, by label or words.
@@ -402,67 +408,82 @@ fn options(board: &Board, plan: &Run, reply: &Reply<'_>) -> Options {
     }
 }
 
+/// Returns a ranking without ties.
+fn ranking(order: impl IntoIterator<Item = usize>) -> Mark {
+    Mark::Ranking(order.into_iter().map(Rank::One).collect())
+}
+
 /// Parses a ballot in the requested format.
-pub(super) fn strict_mark(
-    form: Reads,
-    value: &Value,
-    items: &[usize],
-    candidates: usize,
-) -> Result<Marked, String> {
-    let place = |label: &Value| blind::place_of(label.as_str()?, items.len()).map(|p| items[p]);
-    let list = |name: &str| -> Result<Vec<usize>, String> {
-        let listed = value
-            .get(name)
-            .and_then(Value::as_array)
-            .ok_or(format!("it has no \"{name}\""))?;
-        let mut places = Vec::new();
-        for label in listed {
-            let Some(candidate) = place(label) else {
-                return Err(format!("{label} is none of the labels"));
-            };
-            // Only the first occurrence of a label counts.
-            if !places.contains(&candidate) {
-                places.push(candidate);
-            }
-        }
-        match places.is_empty() {
-            true => Err("it marks nothing".into()),
-            false => Ok(places),
-        }
-    };
+pub(super) fn strict_mark(form: Reads, value: &Value, items: &[usize], candidates: usize) -> Mark {
     match form {
-        Reads::Ranking | Reads::Paper => list("ranking").map(Marked::Ranking),
-        Reads::Approvals => list("approve").map(Marked::Approvals),
+        Reads::Ranking | Reads::Paper => strict_list(value, "ranking", items, ranking),
+        Reads::Approvals => strict_list(value, "approve", items, Mark::Approvals),
         Reads::Scores | Reads::Points => {
-            let points = value.get("scores").ok_or("it has no \"scores\"")?;
+            let Some(points) = value.get("scores") else {
+                return unreadable("it has no \"scores\"");
+            };
             let most = most_of(form);
             let mut scores = vec![None; candidates];
             for (at, candidate) in items.iter().enumerate() {
                 let said = points.get(blind::label(at)).and_then(Value::as_f64);
-                scores[*candidate] = said.filter(|p| (0.0..=most).contains(p));
+                scores[*candidate] = said.filter(|p| (0.0..=most).contains(p)).map(nanos);
             }
             match scores.iter().all(Option::is_none) {
-                true => Err("it gives no points".into()),
-                false => Ok(Marked::Scores(scores)),
+                true => unreadable("it gives no points"),
+                false => Mark::Scores(scores),
             }
         }
-        _ => match value.get("choice") {
-            Some(label) => place(label)
-                .map(Marked::Choice)
-                .ok_or(format!("{label} is none of the labels")),
-            None => Err("it has no \"choice\"".into()),
+        Reads::Choice | Reads::Rounds | Reads::Orders => match value.get("choice") {
+            Some(label) => place_of(label, items).map_or_else(|| no_label(label), Mark::Choice),
+            None => unreadable("it has no \"choice\""),
         },
     }
 }
 
+/// Parses a field that lists labels. Only the first occurrence of a label counts.
+fn strict_list(
+    value: &Value,
+    field: &str,
+    items: &[usize],
+    mark: impl FnOnce(Vec<usize>) -> Mark,
+) -> Mark {
+    let Some(listed) = value.get(field).and_then(Value::as_array) else {
+        return unreadable(format!("it has no \"{field}\""));
+    };
+    let mut places = Vec::new();
+    for label in listed {
+        match place_of(label, items) {
+            Some(candidate) if places.contains(&candidate) => {}
+            Some(candidate) => places.push(candidate),
+            None => return no_label(label),
+        }
+    }
+    match places.is_empty() {
+        true => unreadable("it marks nothing"),
+        false => mark(places),
+    }
+}
+
+fn place_of(label: &Value, items: &[usize]) -> Option<usize> {
+    blind::place_of(label.as_str()?, items.len()).map(|place| items[place])
+}
+
+fn no_label(label: &Value) -> Mark {
+    unreadable(format!("{label} is none of the labels"))
+}
+
+fn unreadable(why: impl Into<String>) -> Mark {
+    Mark::Unreadable(why.into())
+}
+
 /// Returns the lenient fallback: a line `Choice: B`, or a reply that names exactly one label.
-pub(super) fn lenient_mark(form: Reads, text: &str, items: &[usize]) -> Result<Marked, String> {
+pub(super) fn lenient_mark(form: Reads, text: &str, items: &[usize]) -> Mark {
     if !matches!(form, Reads::Choice | Reads::Orders) {
-        return Err("its ballot cannot be read".into());
+        return unreadable("its ballot cannot be read");
     }
     for word in ["choice", "vote", "answer", "position"] {
         if let Some(at) = marked(text, word).and_then(|said| blind::place_of(&said, items.len())) {
-            return Ok(Marked::Choice(items[at]));
+            return Mark::Choice(items[at]);
         }
     }
     let mut named: Vec<usize> = text
@@ -476,8 +497,8 @@ pub(super) fn lenient_mark(form: Reads, text: &str, items: &[usize]) -> Result<M
     named.sort_unstable();
     named.dedup();
     match named.as_slice() {
-        [one] if text.trim().len() <= 40 => Ok(Marked::Choice(items[*one])),
-        _ => Err("its ballot cannot be read".into()),
+        [one] if text.trim().len() <= 40 => Mark::Choice(items[*one]),
+        _ => unreadable("its ballot cannot be read"),
     }
 }
 
@@ -490,17 +511,14 @@ mod tests {
         let items = [2, 0, 1];
         let strict =
             |form, text: &str| strict_mark(form, &serde_json::from_str(text).unwrap(), &items, 3);
-        assert_eq!(
-            strict(Reads::Choice, r#"{"choice":"A"}"#),
-            Ok(Marked::Choice(2))
-        );
+        assert_eq!(strict(Reads::Choice, r#"{"choice":"A"}"#), Mark::Choice(2));
         assert_eq!(
             strict(Reads::Ranking, r#"{"ranking":["B","B","A"]}"#),
-            Ok(Marked::Ranking(vec![0, 2]))
+            ranking([0, 2])
         );
         assert_eq!(
             strict(Reads::Scores, r#"{"scores":{"A":5,"B":9}}"#),
-            Ok(Marked::Scores(vec![None, None, Some(5.0)]))
+            Mark::Scores(vec![None, None, Some(nanos(5.0))])
         );
         for bad in [
             r#"{"choice":"Z"}"#,
@@ -508,16 +526,21 @@ mod tests {
             r#"{}"#,
             r#"{"choice":["A"]}"#,
         ] {
-            assert!(strict(Reads::Choice, bad).is_err(), "{bad}");
+            let mark = strict(Reads::Choice, bad);
+            assert!(matches!(mark, Mark::Unreadable(_)), "{bad}");
         }
         let lenient = |text| lenient_mark(Reads::Choice, text, &items);
         assert_eq!(
             lenient("I thought a lot.\n**Choice:** Answer B"),
-            Ok(Marked::Choice(0))
+            Mark::Choice(0)
         );
-        assert_eq!(lenient("C."), Ok(Marked::Choice(1)));
-        assert!(lenient("A or B").is_err());
-        assert!(lenient("").is_err());
-        assert!(lenient("A man walks into a bar and asks which of them is the best one").is_err());
+        assert_eq!(lenient("C."), Mark::Choice(1));
+        for bad in [
+            "A or B",
+            "",
+            "A man walks into a bar and asks which of them is the best one",
+        ] {
+            assert!(matches!(lenient(bad), Mark::Unreadable(_)), "{bad}");
+        }
     }
 }

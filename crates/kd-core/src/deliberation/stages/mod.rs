@@ -13,6 +13,7 @@ pub(super) mod estimate;
 pub(super) mod judge;
 pub(super) mod opinions;
 pub(super) mod rebut;
+mod recorded;
 pub(super) mod review;
 pub(super) mod revise;
 mod said;

@@ -6,7 +6,7 @@ use super::opinions::stated_confidence;
 use super::{Asking, Reply, Stage, StageInput, as_it_came, labels, no_end, peer, words_of};
 use crate::deliberation::answer::{AnswerKind, confidence_in};
 use crate::deliberation::blind;
-use crate::deliberation::board::{Board, Cast, Marked, note, object_in, object_with};
+use crate::deliberation::board::{Board, Cast, note, object_in, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::labels::Labels;
 use crate::deliberation::plan::Plan;
@@ -14,7 +14,7 @@ use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::roles::Duty;
 use kd_reading::Unread;
-use kd_vote::{Reads, Voters};
+use kd_vote::{Mark, Nano, Reads, Voters, nanos};
 use serde_json::{Map, Value, json};
 
 pub(in crate::deliberation) static STAGE: Stage = Stage {
@@ -241,33 +241,31 @@ fn shown(plan: &Run, board: &Board, candidate: usize) -> String {
 const WORK_BYTES_MAX: usize = 1000;
 
 /// The content of a ballot.
-struct Ballot {
-    mark: Result<Marked, String>,
+struct Content {
+    mark: Mark,
     sure: Option<f64>,
     reason: String,
-    foretold: Option<Vec<f64>>,
+    predicted: Vec<Nano>,
     notice: Option<String>,
 }
 
 /// Reads a ballot in any form.
-fn ballot_in(board: &Board, plan: &Run, reply: &Reply<'_>) -> Ballot {
+fn ballot_in(board: &Board, plan: &Run, reply: &Reply<'_>) -> Content {
     let (_, name, _) = ballot::field(form(plan), &labels(reply.items.len()));
     let object = object_with(plan, reply.text, &[name, "reason", "confidence"]);
     let value = object.map(|(value, _)| value).unwrap_or_default();
-    let marked = ballot::read(board, plan, reply);
-    Ballot {
-        notice: marked
+    let read = ballot::read(board, plan, reply);
+    Content {
+        notice: read
             .as_ref()
             .map_or(None, |(_, step)| reply.noted(note(*step))),
-        mark: match marked {
-            Ok((mark, _)) => Ok(mark),
-            Err(why) => Err(why.words().to_owned()),
+        mark: match read {
+            Ok((mark, _)) => mark,
+            Err(why) => Mark::Unreadable(why.words().to_owned()),
         },
         sure: stated_confidence(&value).or_else(|| confidence_in(reply.text)),
         reason: reason_in(board, plan, reply, &value),
-        foretold: foretells(plan)
-            .then(|| ballot::foretold(&value, reply.items, board.candidates.len()))
-            .flatten(),
+        predicted: predicted(board, plan, reply, &value),
     }
 }
 
@@ -281,25 +279,32 @@ pub(super) fn reason_in(board: &Board, plan: &Plan, reply: &Reply<'_>, ballot: &
 }
 
 /// Reads a ballot by the rules of records without a reading version.
-fn first_reading(board: &Board, plan: &Run, reply: &Reply<'_>) -> Ballot {
+fn first_reading(board: &Board, plan: &Run, reply: &Reply<'_>) -> Content {
     let Some((value, strict)) = object_in(reply.text) else {
-        return Ballot {
+        return Content {
             mark: lenient_mark(form(plan), reply.text, reply.items),
             sure: confidence_in(reply.text),
             reason: String::new(),
-            foretold: None,
+            predicted: Vec::new(),
             notice: Some("its ballot is not in the form asked for".to_owned()),
         };
     };
-    Ballot {
+    Content {
         mark: strict_mark(form(plan), &value, reply.items, board.candidates.len()),
         sure: stated_confidence(&value),
         reason: words_of(&value, "reason"),
-        foretold: foretells(plan)
-            .then(|| ballot::foretold(&value, reply.items, board.candidates.len()))
-            .flatten(),
+        predicted: predicted(board, plan, reply, &value),
         notice: (!strict).then(|| "its ballot stood among other words".to_owned()),
     }
+}
+
+/// Returns the prediction on a ballot, if the rule asks for one and the ballot has one.
+fn predicted(board: &Board, plan: &Plan, reply: &Reply<'_>, value: &Value) -> Vec<Nano> {
+    let shares = match foretells(plan) {
+        true => ballot::foretold(value, reply.items, board.candidates.len()),
+        false => None,
+    };
+    shares.into_iter().flatten().map(nanos).collect()
 }
 
 /// Returns why a ballot cannot be read.
@@ -331,17 +336,17 @@ pub(super) fn bare(board: &Board, plan: &Run, reply: &Reply<'_>) -> (String, Val
 }
 
 fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
-    let Ballot {
+    let Content {
         mark,
         sure,
         reason,
-        foretold,
+        predicted,
         mut notice,
     } = match plan.reading {
         0 => first_reading(board, plan, reply),
         _ => ballot_in(board, plan, reply),
     };
-    if let Err(why) = &mark {
+    if let Mark::Unreadable(why) = &mark {
         notice = Some(format!("it abstains: {why}"));
     }
     let mark = match form(plan) {
@@ -349,51 +354,44 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
         _ => mark,
     };
     if (notice.is_none() || plan.reading > 0)
-        && let Ok(Marked::Orders(orders)) = &mark
+        && let Mark::Trail(orders) = &mark
         && let [Some(a), Some(b)] = orders.as_slice()
         && a != b
     {
         notice = Some("its verdict turns with the order: it abstains".to_owned());
     }
-    let marks: Vec<String> = match &mark {
-        Ok(mark) => ballot::names(board, mark),
-        Err(_) => Vec::new(),
-    };
     let fact = Fact::BallotRead {
         seat: plan.seats[reply.seat].name().clone(),
-        marks,
+        marks: ballot::names(board, &mark),
         confidence: sure,
         reason: reason.clone(),
         notice,
     };
     board.ballots.retain(|b| b.seat != reply.seat);
+    let mut ballot = kd_vote::Ballot::new(mark);
+    ballot.confidence = sure.map(nanos);
+    ballot.predicted = predicted;
     board.ballots.push(Cast {
         seat: reply.seat,
-        mark,
-        confidence: sure,
+        ballot,
         reason,
-        foretold,
     });
     board.ballots.sort_by_key(|b| b.seat);
     vec![fact]
 }
 
 /// Combines a judge's choice with its choice in the other order.
-fn in_both_orders(
-    board: &Board,
-    reply: &Reply<'_>,
-    mark: Result<Marked, String>,
-) -> Result<Marked, String> {
+fn in_both_orders(board: &Board, reply: &Reply<'_>, mark: Mark) -> Mark {
     let earlier = board.ballots.iter().find(|b| b.seat == reply.seat);
-    let mut orders = match earlier.map(|cast| &cast.mark) {
-        Some(Ok(Marked::Orders(orders))) => orders.clone(),
+    let mut orders = match earlier.map(|cast| &cast.ballot.mark) {
+        Some(Mark::Trail(orders)) => orders.clone(),
         _ => vec![None, None],
     };
-    if let (Ok(Marked::Choice(c)), Some(slot)) = (&mark, orders.get_mut(reply.sample as usize)) {
+    if let (Mark::Choice(c), Some(slot)) = (&mark, orders.get_mut(reply.sample as usize)) {
         *slot = Some(*c);
     }
     match orders.iter().all(Option::is_none) {
         true => mark,
-        false => Ok(Marked::Orders(orders)),
+        false => Mark::Trail(orders),
     }
 }
