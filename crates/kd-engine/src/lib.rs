@@ -32,7 +32,7 @@ use kd_core::{
     SeatName, ThreadId,
 };
 use kd_store::{Queue, Thread};
-use scribe::{Scribe, Then, WriterConfig};
+use scribe::{NoQueue, Scribe, Then, WriterConfig};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -173,7 +173,7 @@ struct History {
     seen: u32,
     view: View,
     /// The message queue, or why messages are not kept.
-    queue: Result<Queue, String>,
+    queue: Result<Queue, NoQueue>,
 }
 
 /// Opens sessions. One per process: all sessions share the backends, and with them connections and the built-in model.
@@ -310,11 +310,8 @@ impl Engine {
     ) -> Result<Session, Error> {
         let (queue, left) = match queue.map(Queue::open) {
             Some(Ok((queue, left))) => (Ok(queue), left),
-            Some(Err(error)) => (Err(format!("{error}; {}", error.hint())), Vec::new()),
-            None => (
-                Err("set HOME, or XDG_STATE_HOME to a folder of your own".to_owned()),
-                Vec::new(),
-            ),
+            Some(Err(error)) => (Err(NoQueue::Store(error)), Vec::new()),
+            None => (Err(NoQueue::NoFolder), Vec::new()),
         };
         open.history = thread.messages()?.messages;
         // Sweeps the streams of former members, too.

@@ -37,12 +37,23 @@ pub(crate) enum Order {
     Finish(oneshot::Sender<()>),
 }
 
+/// The reason why messages are not stored until they are answered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoQueue {
+    /// The state folder is unknown.
+    #[error("set HOME, or XDG_STATE_HOME to a folder of your own")]
+    NoFolder,
+    /// The queue cannot be opened or written.
+    #[error("{0}; {hint}", hint = .0.hint())]
+    Store(kd_store::Error),
+}
+
 /// The data that a session gives to its writer.
 pub(crate) struct WriterConfig {
     pub(crate) thread: Arc<Thread>,
     /// The queue that stores messages until they are answered, or the reason why it cannot; `None` if a queue was not
     /// requested.
-    pub(crate) queue: Option<Result<Queue, String>>,
+    pub(crate) queue: Option<Result<Queue, NoQueue>>,
     /// Tells the watch which stream files belong to this process.
     pub(crate) own: Own,
     pub(crate) inbox: inbox::Sender<Input>,
@@ -178,8 +189,8 @@ impl Writer {
                 let kept = match &mut self.config.queue {
                     Some(Ok(queue)) => queue
                         .keep(&delivery)
-                        .map_err(|error| format!("{error}; {}", error.hint())),
-                    Some(Err(why)) => Err(why.clone()),
+                        .map_err(|error| NoQueue::Store(error).to_string()),
+                    Some(Err(why)) => Err(why.to_string()),
                     None => Ok(()),
                 };
                 let id = delivery.id;

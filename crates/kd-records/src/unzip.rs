@@ -16,15 +16,29 @@ pub(crate) fn names(bytes: &[u8]) -> Option<BTreeSet<String>> {
     Some(names.map(std::borrow::Cow::into_owned).collect())
 }
 
+/// The reason why an entry was not decompressed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoEntry {
+    /// The archive has none of this name.
+    #[error("the archive has no {0}")]
+    Missing(String),
+    /// It is damaged, compressed in an unknown way, or longer than the maximum.
+    #[error("{name} in the archive: {why}")]
+    Unusable { name: String, why: String },
+}
+
 /// Decompresses an entry.
 ///
 /// # Errors
 /// If there is none of this name, it is damaged, compressed in an unknown way, or longer than the maximum.
-pub(crate) fn entry(bytes: &[u8], name: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("{name} in the archive: {error}");
+pub(crate) fn entry(bytes: &[u8], name: &str, bytes_max: u64) -> Result<Vec<u8>, NoEntry> {
+    let failed = |error: &dyn std::fmt::Display| NoEntry::Unusable {
+        name: name.to_owned(),
+        why: error.to_string(),
+    };
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| failed(&e))?;
     let Some(at) = archive.index_for_name(name) else {
-        return Err(format!("the archive has no {name}"));
+        return Err(NoEntry::Missing(name.to_owned()));
     };
     let raw = archive.by_index_raw(at).map_err(|e| failed(&e))?;
     let mut out = Vec::new();
@@ -68,9 +82,10 @@ mod tests {
             out.write_all(&[0; 2 << 20]).unwrap();
             let bytes = out.finish().unwrap().into_inner();
             assert_eq!(entry(&bytes, "a", 2 << 20).unwrap().len(), 2 << 20);
-            let error = entry(&bytes, "a", 1 << 20).unwrap_err();
+            let error = entry(&bytes, "a", 1 << 20).unwrap_err().to_string();
             assert!(error.contains("longer than 1 MiB"), "{error}");
-            assert!(entry(&bytes, "b", 9).unwrap_err().contains("no b"));
+            let error = entry(&bytes, "b", 9).unwrap_err();
+            assert!(matches!(error, NoEntry::Missing(name) if name == "b"));
         }
     }
 }

@@ -185,7 +185,8 @@ fn record(
 fn archive(input: &Input<'_>, names: &BTreeSet<String>) -> Result<Log, Unread> {
     let hint = "write the log again with `inspect log convert`";
     let parsed = |name: &str| -> Result<Vec<u8>, Unread> {
-        unzip::entry(&input.file.bytes, name, ENTRY_BYTES_MAX).map_err(|e| input.unread(e, hint))
+        unzip::entry(&input.file.bytes, name, ENTRY_BYTES_MAX)
+            .map_err(|e| input.unread(e.to_string(), hint))
     };
     let head = if names.contains(HEADER) {
         HEADER
@@ -207,8 +208,8 @@ fn archive(input: &Input<'_>, names: &BTreeSet<String>) -> Result<Log, Unread> {
     let mut samples = Vec::new();
     let mut left = ENTRY_BYTES_MAX;
     for part in parts {
-        let bytes =
-            unzip::entry(&input.file.bytes, part, left).map_err(|e| input.unread(e, hint))?;
+        let bytes = unzip::entry(&input.file.bytes, part, left)
+            .map_err(|e| input.unread(e.to_string(), hint))?;
         left = left.saturating_sub(bytes.len() as u64);
         let more: Vec<Sample> =
             serde_json::from_slice(&bytes).map_err(|e| input.damaged(None, &e))?;

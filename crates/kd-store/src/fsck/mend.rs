@@ -1,6 +1,6 @@
 //! Repairs problems. Everything that existed before still exists afterwards.
 
-use super::{Finding, Kind, Remedy, Report};
+use super::{Finding, Kind, NotMended, Remedy, Report};
 use crate::beneath::{Folder, Kind as Thing};
 use crate::bounds;
 use crate::error::Error;
@@ -87,24 +87,22 @@ pub(super) fn base(report: &mut Report) -> Result<(), Error> {
 }
 
 /// Repairs one problem; returns what was done.
-fn one(folder: &Folder, finding: &Finding, remedy: &Remedy) -> Result<String, String> {
-    put_right(folder, finding, remedy).map_err(|error| thread::told(&error))?
+fn one(folder: &Folder, finding: &Finding, remedy: &Remedy) -> Result<String, NotMended> {
+    put_right(folder, finding, remedy).map_err(|error| NotMended::Failed(thread::told(&error)))?
 }
 
 fn put_right(
     folder: &Folder,
     finding: &Finding,
     remedy: &Remedy,
-) -> Result<Result<String, String>, Error> {
+) -> Result<Result<String, NotMended>, Error> {
     let (within, name) = Folder::of_file(&finding.path)?;
     let look = within.look(name)?;
     let is_file = look.is_none_or(|look| look.kind == Thing::File);
     let is_meta = matches!(remedy, Remedy::WriteMeta(_));
     let fresh = look.is_some_and(|look| look.modified.elapsed().is_ok_and(|age| age < SETTLED));
     if is_file && !is_meta && finding.kind != Kind::StaleStream && fresh {
-        return Ok(Err(
-            "it was written a moment ago: try again in a few seconds".into(),
-        ));
+        return Ok(Err(NotMended::Fresh));
     }
     Ok(Ok(match remedy {
         Remedy::WriteMeta(meta) => {

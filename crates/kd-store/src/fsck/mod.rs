@@ -118,6 +118,17 @@ impl Remedy {
     }
 }
 
+/// The reason why a problem was not repaired.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotMended {
+    /// The file may still be written: a later attempt can succeed.
+    #[error("it was written a moment ago: try again in a few seconds")]
+    Fresh,
+    /// A file cannot be read or written. The text says why, and what to do.
+    #[error("{0}")]
+    Failed(String),
+}
+
 /// A single problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
@@ -130,7 +141,7 @@ pub struct Finding {
     /// The repair; `None` if only a person can repair it.
     pub remedy: Option<Remedy>,
     /// The result of the repair: the change, or the reason why it failed; `None` if nothing was tried.
-    pub mended: Option<Result<String, String>>,
+    pub mended: Option<Result<String, NotMended>>,
 }
 
 impl Finding {

@@ -82,7 +82,7 @@ fn object(looked: &Checked) -> Value {
     let finding = |f: &Finding| {
         let (done, why) = match &f.mended {
             Some(Ok(done)) => (Some(done), None),
-            Some(Err(why)) => (None, Some(why)),
+            Some(Err(why)) => (None, Some(why.to_string())),
             None => (None, None),
         };
         json!({
