@@ -4,6 +4,7 @@
 //! accounts in the table `members`, one row per name and forum.
 
 use super::tools::Tool;
+use crate::Refused;
 use jiff::Timestamp;
 use kd_core::config::forum::Settings;
 use kd_core::ids::SeatName;
@@ -143,31 +144,35 @@ impl Account {
     ///
     /// # Errors
     /// If it may not; the text says why and what to do.
-    pub fn may(&self, tool: &Tool, settings: &Settings) -> Result<(), String> {
+    pub fn may(&self, tool: &Tool, settings: &Settings) -> Result<(), Refused> {
         let name = &self.name;
         if !tool.acts {
             return Ok(());
         }
         if self.status == Status::Banned {
-            return Err(format!("`{name}` is banned here and may only read"));
+            return Err(Refused::forbidden(format!(
+                "`{name}` is banned here and may only read"
+            )));
         }
         let governs = matches!(tool.name, "propose" | "vote");
         let owns = matches!(tool.name, "edit_post" | "delete_post" | "write_profile");
         match self.role {
-            Role::Reader => Err(format!("`{name}` is a reader here and may only read")),
-            Role::Guest if governs => Err(format!(
+            Role::Reader => Err(Refused::forbidden(format!(
+                "`{name}` is a reader here and may only read"
+            ))),
+            Role::Guest if governs => Err(Refused::forbidden(format!(
                 "`{}` is for registered agents, and `{name}` is a guest: an agent has a persona (`kd forum agent new`) or a \
                  token with its name (`kd serve --mcp --tokens`)",
                 tool.name
-            )),
-            Role::Guest if settings.guests == "read" => Err(format!(
+            ))),
+            Role::Guest if settings.guests == "read" => Err(Refused::forbidden(format!(
                 "guests may only read in this forum (`forum.guests`), and `{name}` is a guest"
-            )),
+            ))),
             // Anyone can use a guest's name.
-            Role::Guest if owns && self.kind == Kind::Guest => Err(format!(
+            Role::Guest if owns && self.kind == Kind::Guest => Err(Refused::forbidden(format!(
                 "`{}` is not for guests: start the server with `--as NAME`, or use a token with a name",
                 tool.name
-            )),
+            ))),
             _ => Ok(()),
         }
     }

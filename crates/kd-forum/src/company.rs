@@ -4,6 +4,7 @@
 //! All of it is data. Notes return only to their author; a profile, a mention and a charter reach others only inside
 //! the fences around posts.
 
+use crate::Refused;
 use kd_core::markdown::bounded;
 use kd_core::names::{GUEST, READER};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
@@ -48,17 +49,17 @@ impl Remember {
     ///
     /// # Errors
     /// If they would be too long; the agent is asked to shorten them itself.
-    pub fn apply(self, old: &str, new: &str) -> Result<String, String> {
+    pub fn apply(self, old: &str, new: &str) -> Result<String, Refused> {
         let notes = match self {
             Self::Add if !old.is_empty() => format!("{old}\n{new}"),
             _ => new.to_owned(),
         };
         let chars = notes.chars().count();
         if chars > NOTES_MAX {
-            return Err(format!(
+            return Err(Refused::invalid(format!(
                 "your notes would have {chars} of {NOTES_MAX} characters: write a shorter text that keeps what matters, \
                  and call `remember` with it and `how` = \"replace\""
-            ));
+            )));
         }
         Ok(notes)
     }
@@ -161,7 +162,7 @@ mod tests {
         let full = "x".repeat(NOTES_MAX - 1);
         assert_eq!(Remember::Add.apply("", "a").unwrap(), "a");
         assert_eq!(Remember::Add.apply("a", "b").unwrap(), "a\nb");
-        let told = Remember::Add.apply(&full, "b").unwrap_err();
+        let told = Remember::Add.apply(&full, "b").unwrap_err().to_string();
         assert!(told.contains("replace") && told.contains("4001"), "{told}");
         assert_eq!(Remember::Replace.apply(&full, "b").unwrap(), "b");
         assert!(

@@ -8,6 +8,7 @@ use super::account::{Kind, Role};
 use super::order::Order;
 use super::rules;
 use super::words::{Choice, MotionKind};
+use crate::Refused;
 use jiff::Timestamp;
 use kd_core::config::forum::{self, BadSetting, Settings};
 use kd_vote::{Ballot, Mark, NANOS};
@@ -202,6 +203,7 @@ pub fn check(
     key: Option<&str>,
     value: Option<&str>,
 ) -> Result<Fields, BadSetting> {
+    let bad = |why: Refused| BadSetting(why.to_string());
     let needs = |what: &str| BadSetting(format!("a motion of kind `{}` needs {what}", kind.word()));
     let number = |what: &str| match value.and_then(|v| v.trim().parse::<i64>().ok()) {
         Some(id) if id > 0 => Ok(Fields {
@@ -240,11 +242,11 @@ pub fn check(
         MotionKind::Rule => {
             let key = key.ok_or_else(|| needs("`key`: the rule"))?;
             let value = value.ok_or_else(|| needs("`value`: the new value, or `none`"))?;
-            let rule = rules::find(key.trim()).map_err(BadSetting)?;
-            rule.check_motion().map_err(BadSetting)?;
+            let rule = rules::find(key.trim()).map_err(bad)?;
+            rule.check_motion().map_err(bad)?;
             Ok(Fields {
                 key: Some(rule.key.to_owned()),
-                value: Some(rule.read(value).map_err(BadSetting)?),
+                value: Some(rule.read(value).map_err(bad)?),
             })
         }
         MotionKind::Set | MotionKind::Scheduler => {

@@ -18,6 +18,7 @@ pub mod interval;
 pub mod logline;
 pub mod order;
 pub mod proposal;
+mod refused;
 pub mod rules;
 pub mod schedulers;
 pub mod study;
@@ -25,4 +26,5 @@ pub mod tools;
 pub mod visit;
 pub mod words;
 
+pub use refused::Refused;
 pub use words::{CLERK, MAIN};

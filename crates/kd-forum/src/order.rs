@@ -10,6 +10,7 @@ use super::account::{RIGHTS, Right, Role, Status};
 use super::company::CHARTER_MAX;
 use super::rules;
 use super::tools::REASON_MAX;
+use crate::Refused;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +111,7 @@ impl Order {
     ///
     /// # Errors
     /// If there is no such rule, or it does not take this value.
-    pub fn rule(key: &str, value: &str) -> Result<Self, String> {
+    pub fn rule(key: &str, value: &str) -> Result<Self, Refused> {
         let rule = rules::find(key)?;
         let value = rule.read(value)?;
         Ok(Self::new(Target::Rule(rule.key.to_owned()), &value))
@@ -120,13 +121,13 @@ impl Order {
     ///
     /// # Errors
     /// If it is too long.
-    pub fn charter(forum: &str, text: &str) -> Result<Self, String> {
+    pub fn charter(forum: &str, text: &str) -> Result<Self, Refused> {
         let text = kd_core::clean::clean_text(text.trim());
         let chars = text.chars().count();
         match chars > CHARTER_MAX {
-            true => Err(format!(
+            true => Err(Refused::invalid(format!(
                 "the charter has {chars} of {CHARTER_MAX} characters"
-            )),
+            ))),
             false => Ok(Self::new(Target::Charter(forum.to_owned()), &text)),
         }
     }
@@ -164,14 +165,14 @@ impl Order {
     ///
     /// # Errors
     /// The reason why it may not.
-    pub fn check(&self, by: &str, role: Role, of: Option<Role>) -> Result<(), String> {
+    pub fn check(&self, by: &str, role: Role, of: Option<Role>) -> Result<(), Refused> {
         let right = self.needs();
         if !role.has(right) {
-            return Err(format!(
+            return Err(Refused::forbidden(format!(
                 "`{by}` is {} here and may not {}",
                 a(role),
                 words(right)
-            ));
+            )));
         }
         match (&self.target, of) {
             (Target::Status(name) | Target::Role(name) | Target::Votes(name), Some(of))
@@ -180,15 +181,15 @@ impl Order {
                 // Owners are equals: one of them may give an owner another role.
                 match role {
                     Role::Owner => Ok(()),
-                    _ => Err(format!(
+                    _ => Err(Refused::forbidden(format!(
                         "`{name}` is {} and `{by}` is {}: only a higher role may do this",
                         a(of),
                         a(role)
-                    )),
+                    ))),
                 }
             }
             (Target::Status(name), _) if name == by && self.state == Status::Banned.word() => {
-                Err("you cannot ban yourself".into())
+                Err(Refused::forbidden("you cannot ban yourself"))
             }
             _ => Ok(()),
         }
@@ -199,12 +200,16 @@ impl Order {
 ///
 /// # Errors
 /// If it is empty or too long.
-pub fn reason(text: &str) -> Result<String, String> {
+pub fn reason(text: &str) -> Result<String, Refused> {
     let line = kd_core::clean::clean_text(text);
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.chars().count() {
-        0 => Err("a reason is missing: it is recorded with the entry".into()),
-        n if n > REASON_MAX => Err(format!("the reason is longer than {REASON_MAX} characters")),
+        0 => Err(Refused::invalid(
+            "a reason is missing: it is recorded with the entry",
+        )),
+        n if n > REASON_MAX => Err(Refused::invalid(format!(
+            "the reason is longer than {REASON_MAX} characters"
+        ))),
         _ => Ok(line),
     }
 }

@@ -2,6 +2,7 @@
 //! the fields of the tool `propose`.
 
 use super::words::MotionKind;
+use crate::Refused;
 
 /// A proposed motion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl Proposal {
     ///
     /// # Errors
     /// If the words match none of the [`FORMS`].
-    pub fn parse(words: &str) -> Result<Self, String> {
+    pub fn parse(words: &str) -> Result<Self, Refused> {
         let words: Vec<&str> = words.split_whitespace().collect();
         let proposal = |kind, key: Option<&str>, value: Option<&str>, title: String| {
             Ok(Self {
@@ -81,10 +82,10 @@ impl Proposal {
                     let number = about.trim_start_matches('#');
                     proposal(kind, None, Some(number), format!("{title} {number}"))
                 }
-                None => Err(form_of(word)),
+                None => Err(Refused::invalid(form_of(word))),
             },
-            [word, ..] => Err(form_of(word)),
-            [] => Err(form_of("")),
+            [word, ..] => Err(Refused::invalid(form_of(word))),
+            [] => Err(Refused::invalid(form_of(""))),
         }
     }
 }
@@ -175,7 +176,7 @@ mod tests {
         ] {
             assert!(Proposal::parse(words).is_err(), "{words}");
         }
-        let error = |words| Proposal::parse(words).unwrap_err();
+        let error = |words| Proposal::parse(words).unwrap_err().to_string();
         assert_eq!(error("role eve"), "write the motion as `role NAME ROLE`");
         assert_eq!(error("hide"), "write the motion as `hide POST`");
         assert!(error("sell everything").contains(FORMS));

@@ -6,6 +6,7 @@
 
 use super::account::{Account, Role};
 use super::tools::{BODY_MAX, Call};
+use crate::Refused;
 use jiff::Timestamp;
 use kd_core::config::forum::Settings;
 use kd_core::ids::SeatName;
@@ -68,11 +69,14 @@ pub const RULES: &[Rule] = &[
 ///
 /// # Errors
 /// If there is none; the text lists all.
-pub fn find(key: &str) -> Result<&'static Rule, String> {
+pub fn find(key: &str) -> Result<&'static Rule, Refused> {
     RULES.iter().find(|rule| rule.key == key).ok_or_else(|| {
         let keys: Vec<&str> = RULES.iter().map(|rule| rule.key).collect();
         let key = kd_core::clean::clean_line(key, 60);
-        format!("there is no rule `{key}`; rules: {}", keys.join(", "))
+        Refused::invalid(format!(
+            "there is no rule `{key}`; rules: {}",
+            keys.join(", ")
+        ))
     })
 }
 
@@ -81,13 +85,13 @@ impl Rule {
     ///
     /// # Errors
     /// If only owners may set it.
-    pub fn check_motion(&self) -> Result<(), String> {
+    pub fn check_motion(&self) -> Result<(), Refused> {
         match self.votable {
             true => Ok(()),
-            false => Err(format!(
+            false => Err(Refused::forbidden(format!(
                 "`{}` is about rights or spending: only an owner sets it",
                 self.key
-            )),
+            ))),
         }
     }
 
@@ -104,11 +108,15 @@ impl Rule {
     ///
     /// # Errors
     /// If the rule does not accept it.
-    pub fn read(&self, text: &str) -> Result<String, String> {
+    pub fn read(&self, text: &str) -> Result<String, Refused> {
         let text = text.trim();
         let key = self.key;
         let shown = kd_core::clean::clean_line(text, 60);
-        let must = |what: String| Err(format!("`{key}` must be {what}, not `{shown}`"));
+        let must = |what: String| {
+            Err(Refused::invalid(format!(
+                "`{key}` must be {what}, not `{shown}`"
+            )))
+        };
         match self.takes {
             Takes::OneOf(words) if words.contains(&text) => Ok(text.to_owned()),
             Takes::OneOf(words) => must(format!("one of {}", words.join(", "))),
@@ -189,7 +197,7 @@ impl Rules {
     ///
     /// # Errors
     /// If a rule forbids it; the text names the rule.
-    pub fn check(&self, account: &Account, call: &Call) -> Result<(), String> {
+    pub fn check(&self, account: &Account, call: &Call) -> Result<(), Refused> {
         let (keys, body): (&[&str], _) = match call {
             Call::CreateThread { body, .. } => (&["posters", "openers"], body),
             Call::ReplyToThread { body, .. } | Call::EditPost { body, .. } => (&["posters"], body),
@@ -200,18 +208,18 @@ impl Rules {
                 && !lets_in(who, account)
             {
                 let what = find(key).map_or("", |rule| rule.doc);
-                return Err(format!(
+                return Err(Refused::forbidden(format!(
                     "the rules of this forum say {what}: {who} (`{key}`), and `{}` is {}",
                     account.name,
                     account.role.word()
-                ));
+                )));
             }
         }
         let chars = body.chars().count();
         match self.number("post_chars_max") {
-            Some(most) if chars > most as usize => Err(format!(
+            Some(most) if chars > most as usize => Err(Refused::forbidden(format!(
                 "the post has {chars} characters, and this forum takes up to {most} (`post_chars_max`): write less"
-            )),
+            ))),
             _ => Ok(()),
         }
     }
@@ -227,14 +235,14 @@ impl Rules {
     ///
     /// # Errors
     /// If it is archived.
-    pub fn check_age(&self, thread: i64, last: Timestamp, now: Timestamp) -> Result<(), String> {
+    pub fn check_age(&self, thread: i64, last: Timestamp, now: Timestamp) -> Result<(), Refused> {
         let Some(days) = self.number("thread_days") else {
             return Ok(());
         };
         match last.duration_until(now) > jiff::SignedDuration::from_hours(24 * i64::from(days)) {
-            true => Err(format!(
+            true => Err(Refused::forbidden(format!(
                 "thread {thread} had no post for more than {days} days and takes no more (`thread_days`): open a new one"
-            )),
+            ))),
             false => Ok(()),
         }
     }
@@ -293,7 +301,12 @@ mod tests {
         }
         let who = find("posters").unwrap();
         assert_eq!(who.read(" bob, ada,bob ").as_deref(), Ok("ada,bob"));
-        assert!(find("moon").unwrap_err().contains("post_chars_max"));
+        assert!(
+            find("moon")
+                .unwrap_err()
+                .to_string()
+                .contains("post_chars_max")
+        );
     }
 
     #[test]
@@ -385,6 +398,7 @@ mod tests {
             short
                 .check(&ada, &long)
                 .unwrap_err()
+                .to_string()
                 .contains("2 characters")
         );
     }

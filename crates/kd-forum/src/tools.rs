@@ -6,6 +6,7 @@
 
 use super::company::{NOTES_MAX, PROFILE_MAX, Remember};
 use super::words::{Choice, MOTION_KINDS, MotionKind, SearchIn};
+use crate::Refused;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -65,7 +66,7 @@ pub struct Tool {
     pub signed: bool,
     /// Whether it is only available during a visit.
     pub visit_only: bool,
-    read: fn(&Given<'_>) -> Result<Call, String>,
+    read: fn(&Given<'_>) -> Result<Call, Refused>,
 }
 
 /// A parsed tool call.
@@ -205,7 +206,7 @@ const READS: Tool = Tool {
     acts: false,
     signed: false,
     visit_only: false,
-    read: |_| Err(String::new()),
+    read: |_| Err(Refused::Invalid(String::new())),
 };
 const ACTS: Tool = Tool {
     acts: true,
@@ -264,10 +265,10 @@ pub const TOOLS: &[Tool] = &[
     Tool { name: "propose", doc: "Propose to keep the rules, to change one (key and value), to take another scheduler (value), to undo a motion (value is its number), to hide or unhide a post, to close or reopen a thread (value is its number), to ban or unban a member (value is the name), to give a member a role (key is the name, value moderator, agent, guest or reader), or any text. Every registered agent can vote; a human confirms.",
         fields: &[must("kind", Takes::OneOf(MOTION_KINDS), "what kind of motion"), must("title", Takes::Text(TITLE_MAX), "the motion on one line"),
             must("reason", Takes::Text(REASON_MAX), "why"), may("key", Takes::Text(64), "the parameter, for kind `set`; the member, for kind `role`; the rule, for kind `rule`"), may("value", Takes::Text(200), "its new value, the role, the member, or the number of the post, thread or motion")],
-        read: |a| Ok(Call::Propose { kind: MotionKind::parse(&a.text("kind")?).ok_or("unknown kind")?, key: a.maybe("key")?, value: a.maybe("value")?, title: a.line("title")?, reason: a.text("reason")? }), ..ACTS },
+        read: |a| Ok(Call::Propose { kind: MotionKind::parse(&a.text("kind")?).ok_or_else(|| Refused::invalid("unknown kind"))?, key: a.maybe("key")?, value: a.maybe("value")?, title: a.line("title")?, reason: a.text("reason")? }), ..ACTS },
     Tool { name: "vote", doc: "Vote on an open motion. A later vote replaces your earlier one.",
         fields: &[must("motion_id", Takes::Id, "number of the motion"), must("choice", Takes::OneOf(Choice::WORDS), "your vote"), may("reason", Takes::Text(REASON_MAX), "why")],
-        read: |a| Ok(Call::Vote { motion_id: a.id("motion_id")?, choice: Choice::parse(&a.text("choice")?).ok_or("unknown choice")?, reason: a.maybe("reason")?.unwrap_or_default() }), ..ACTS },
+        read: |a| Ok(Call::Vote { motion_id: a.id("motion_id")?, choice: Choice::parse(&a.text("choice")?).ok_or_else(|| Refused::invalid("unknown choice"))?, reason: a.maybe("reason")?.unwrap_or_default() }), ..ACTS },
     Tool { name: "skip", doc: "Do nothing this time, and say why. Ends your visit.",
         fields: &[must("reason", Takes::Text(REASON_MAX), "why")],
         read: |a| Ok(Call::Skip { reason: a.text("reason")? }), ..ENDS },
@@ -295,14 +296,14 @@ pub fn leaves(name: &str, arguments: &Value) -> bool {
 ///
 /// # Errors
 /// If there is no such tool, or as [`Tool::call`].
-pub fn read(name: &str, arguments: &Value) -> Result<Call, String> {
+pub fn read(name: &str, arguments: &Value) -> Result<Call, Refused> {
     let Some(tool) = find(name) else {
         let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
-        return Err(format!(
+        return Err(Refused::invalid(format!(
             "there is no tool `{}`; tools: {}",
             short(name),
             names.join(", ")
-        ));
+        )));
     };
     tool.call(arguments)
 }
@@ -330,16 +331,16 @@ impl Tool {
     /// # Errors
     /// If the arguments are not an object, contain a field that the tool does not take, lack a required field, or hold
     /// an invalid value.
-    pub fn call(&self, arguments: &Value) -> Result<Call, String> {
+    pub fn call(&self, arguments: &Value) -> Result<Call, Refused> {
         let empty = Map::new();
         let map = match arguments {
             Value::Object(map) => map,
             Value::Null => &empty,
             _ => {
-                return Err(format!(
+                return Err(Refused::invalid(format!(
                     "the arguments of `{}` must be a JSON object",
                     self.name
-                ));
+                )));
             }
         };
         let takes = |key: &str| {
@@ -347,12 +348,12 @@ impl Tool {
         };
         if let Some(stranger) = map.keys().find(|key| !takes(key)) {
             let known: Vec<&str> = self.fields.iter().map(|field| field.name).collect();
-            return Err(format!(
+            return Err(Refused::invalid(format!(
                 "`{}` takes no `{}`; it takes {}",
                 self.name,
                 short(stranger),
                 known.join(", ")
-            ));
+            )));
         }
         (self.read)(&Given { tool: self, map })
     }
@@ -388,46 +389,46 @@ struct Given<'a> {
 }
 
 impl Given<'_> {
-    fn field(&self, name: &str) -> Result<&'static Field, String> {
+    fn field(&self, name: &str) -> Result<&'static Field, Refused> {
         self.tool
             .fields
             .iter()
             .find(|field| field.name == name)
-            .ok_or_else(|| format!("no field `{name}`"))
+            .ok_or_else(|| Refused::invalid(format!("no field `{name}`")))
     }
 
     fn value(&self, name: &str) -> Option<&Value> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    fn maybe(&self, name: &str) -> Result<Option<String>, String> {
+    fn maybe(&self, name: &str) -> Result<Option<String>, Refused> {
         let field = self.field(name)?;
         let text = match self.value(name) {
             None => return Ok(None),
             Some(Value::String(text)) => kd_core::clean::clean_text(text).trim().to_owned(),
             Some(Value::Number(number)) => number.to_string(),
-            Some(_) => return Err(format!("`{name}` must be text")),
+            Some(_) => return Err(Refused::invalid(format!("`{name}` must be text"))),
         };
         match field.takes {
-            Takes::Text(most) if text.chars().count() > most => {
-                Err(format!("`{name}` is longer than {most} characters"))
-            }
-            Takes::OneOf(words) if !words.contains(&text.as_str()) => {
-                Err(format!("`{name}` must be one of {}", words.join(", ")))
-            }
+            Takes::Text(most) if text.chars().count() > most => Err(Refused::invalid(format!(
+                "`{name}` is longer than {most} characters"
+            ))),
+            Takes::OneOf(words) if !words.contains(&text.as_str()) => Err(Refused::invalid(
+                format!("`{name}` must be one of {}", words.join(", ")),
+            )),
             _ => Ok(Some(text)),
         }
     }
 
-    fn text(&self, name: &str) -> Result<String, String> {
+    fn text(&self, name: &str) -> Result<String, Refused> {
         match self.maybe(name)? {
             Some(text) if !text.is_empty() => Ok(text),
-            _ => Err(format!("`{name}` is missing")),
+            _ => Err(Refused::invalid(format!("`{name}` is missing"))),
         }
     }
 
     /// Returns text normalized to one line.
-    fn line(&self, name: &str) -> Result<String, String> {
+    fn line(&self, name: &str) -> Result<String, Refused> {
         Ok(self
             .text(name)?
             .split_whitespace()
@@ -435,7 +436,7 @@ impl Given<'_> {
             .join(" "))
     }
 
-    fn maybe_id(&self, name: &str) -> Result<Option<i64>, String> {
+    fn maybe_id(&self, name: &str) -> Result<Option<i64>, Refused> {
         match self.value(name) {
             None => Ok(None),
             Some(value) => {
@@ -449,27 +450,29 @@ impl Given<'_> {
                     Some(0) if !self.field(name)?.required => Ok(None),
                     _ => {
                         let least = u8::from(self.field(name)?.required);
-                        Err(format!("`{name}` must be a whole number, {least} or more"))
+                        Err(Refused::invalid(format!(
+                            "`{name}` must be a whole number, {least} or more"
+                        )))
                     }
                 }
             }
         }
     }
 
-    fn id(&self, name: &str) -> Result<i64, String> {
+    fn id(&self, name: &str) -> Result<i64, Refused> {
         self.maybe_id(name)?
-            .ok_or_else(|| format!("`{name}` is missing"))
+            .ok_or_else(|| Refused::invalid(format!("`{name}` is missing")))
     }
 
-    fn limit(&self) -> Result<i64, String> {
+    fn limit(&self) -> Result<i64, Refused> {
         Ok(self.maybe_id("limit")?.unwrap_or(LIST_USUAL).min(LIST_MAX))
     }
 
-    fn offset(&self) -> Result<i64, String> {
+    fn offset(&self) -> Result<i64, Refused> {
         match self.maybe_id("offset")?.unwrap_or(0) {
-            offset if offset > OFFSET_MAX => Err(format!(
+            offset if offset > OFFSET_MAX => Err(Refused::invalid(format!(
                 "`offset` is more than {OFFSET_MAX}: search instead"
-            )),
+            ))),
             offset => Ok(offset),
         }
     }
@@ -586,7 +589,7 @@ mod tests {
             ("list_threads", json!([]), "JSON object"),
             ("drop_table", json!({}), "there is no tool"),
         ] {
-            let error = read(name, &arguments).unwrap_err();
+            let error = read(name, &arguments).unwrap_err().to_string();
             assert!(error.contains(told), "{error}");
         }
         assert_eq!(

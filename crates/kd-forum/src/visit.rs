@@ -13,6 +13,7 @@ pub use prompt::{Elsewhere, Scene, Thread, rules};
 use super::bounds::Budget;
 use super::tools::{self, Call, TOOLS, Takes};
 use super::words::{Deed, Outcome, Run};
+use crate::Refused;
 use echo::Echo;
 use kd_core::failure::Failure;
 use kd_core::request::{Prompt, Request, Said, ToolCall, ToolServer, ToolSpec, ToolTalk};
@@ -178,10 +179,10 @@ impl Visit {
                             self.waiting.push_back(call);
                             self.next()
                         }
-                        Err(why) => self.mistake(&why),
+                        Err(why) => self.mistake(&why.to_string()),
                     },
                 },
-                Err(why) => self.mistake(&why),
+                Err(why) => self.mistake(&why.to_string()),
             },
         }
     }
@@ -241,19 +242,20 @@ impl Visit {
     }
 
     /// Unwraps text arguments of an additional server's tool: other servers' schemas are not part of ours.
-    fn unwrapped(&self, mut call: ToolCall) -> Result<ToolCall, String> {
+    fn unwrapped(&self, mut call: ToolCall) -> Result<ToolCall, Refused> {
         if !self.further.iter().any(|tool| tool.name == call.name) {
             return Ok(call);
         }
         call.arguments = match &call.arguments["arguments"] {
-            Value::String(text) => serde_json::from_str(text)
-                .map_err(|e| format!("`arguments` is not one JSON object: {e}"))?,
+            Value::String(text) => serde_json::from_str(text).map_err(|e| {
+                Refused::invalid(format!("`arguments` is not one JSON object: {e}"))
+            })?,
             Value::Null => json!({}),
             given => given.clone(),
         };
         match call.arguments.is_object() {
             true => Ok(call),
-            false => Err("`arguments` is not a JSON object".into()),
+            false => Err(Refused::invalid("`arguments` is not a JSON object")),
         }
     }
 
@@ -425,20 +427,20 @@ pub fn agrees(claim: &(String, Option<i64>), deeds: &[Deed]) -> bool {
 }
 
 /// Parses a call from an answer that is one JSON object, possibly fenced. Text inside strings never counts as a call.
-fn read_object(text: &str) -> Result<ToolCall, String> {
+fn read_object(text: &str) -> Result<ToolCall, Refused> {
     let text = text.trim();
     let text = text
         .strip_prefix("```json")
         .or(text.strip_prefix("```"))
         .unwrap_or(text);
     let text = text.strip_suffix("```").unwrap_or(text).trim();
-    let value: Value =
-        serde_json::from_str(text).map_err(|e| format!("it is not one JSON object: {e}"))?;
+    let value: Value = serde_json::from_str(text)
+        .map_err(|e| Refused::invalid(format!("it is not one JSON object: {e}")))?;
     let Value::Object(mut map) = value else {
-        return Err("it is not a JSON object".into());
+        return Err(Refused::invalid("it is not a JSON object"));
     };
     let Some(Value::String(name)) = map.shift_remove("tool") else {
-        return Err("`tool` is missing".into());
+        return Err(Refused::invalid("`tool` is missing"));
     };
     // Models that must fill an irrelevant field write null.
     map.retain(|_, value| !value.is_null());

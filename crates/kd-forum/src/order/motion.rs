@@ -3,6 +3,7 @@
 
 use super::{HIDDEN, Order, Target, a};
 use crate::CLERK;
+use crate::Refused;
 use crate::account::{Account, Kind, Role, Status};
 use crate::rules;
 use kd_core::names::KING;
@@ -44,29 +45,31 @@ impl Order {
     ///
     /// # Errors
     /// The reason why they may not.
-    pub fn check_motion(&self, of: &Subject) -> Result<(), String> {
+    pub fn check_motion(&self, of: &Subject) -> Result<(), Refused> {
         let name = &of.name;
         match &self.target {
             Target::Post(_) | Target::Thread(_) => match of.motion {
-                Some(motion) => Err(format!(
+                Some(motion) => Err(Refused::forbidden(format!(
                     "{} belongs to motion {motion}: only an owner or a moderator may do this",
                     self.target.called()
-                )),
-                None if name == CLERK => Err("the forum's own posts stay".into()),
+                ))),
+                None if name == CLERK => Err(Refused::forbidden("the forum's own posts stay")),
                 None => Ok(()),
             },
-            Target::Votes(_) => Err("motions give and take no votes".into()),
-            Target::Charter(_) => Err("the charter of a forum is for owners".into()),
+            Target::Votes(_) => Err(Refused::forbidden("motions give and take no votes")),
+            Target::Charter(_) => Err(Refused::forbidden("the charter of a forum is for owners")),
             Target::Rule(key) => rules::find(key)?.check_motion(),
-            Target::Status(_) | Target::Role(_) if of.is_above_motions() => Err(format!(
-                "`{name}` is {}: motions are about agents and guests",
-                match &of.account {
-                    Some(account) if account.role == Role::Owner => a(Role::Owner),
-                    _ => "a person".to_owned(),
-                }
-            )),
+            Target::Status(_) | Target::Role(_) if of.is_above_motions() => {
+                Err(Refused::forbidden(format!(
+                    "`{name}` is {}: motions are about agents and guests",
+                    match &of.account {
+                        Some(account) if account.role == Role::Owner => a(Role::Owner),
+                        _ => "a person".to_owned(),
+                    }
+                )))
+            }
             Target::Role(_) if self.state == Role::Owner.word() => {
-                Err("only an owner makes owners".into())
+                Err(Refused::forbidden("only an owner makes owners"))
             }
             Target::Status(_) | Target::Role(_) => self.check_electorate(of),
         }
@@ -74,7 +77,7 @@ impl Order {
 
     /// Checks that motions together never exclude half of the voters or more, because the rest could then decide
     /// anything.
-    fn check_electorate(&self, of: &Subject) -> Result<(), String> {
+    fn check_electorate(&self, of: &Subject) -> Result<(), Refused> {
         let takes_vote = of.account.as_ref().is_some_and(|account| {
             let mut then = account.clone();
             match &self.target {
@@ -88,10 +91,10 @@ impl Order {
         });
         let all = of.excluded + of.electors;
         match takes_vote && (of.excluded + 1) * 2 >= all {
-            true => Err(format!(
+            true => Err(Refused::forbidden(format!(
                 "motions took the votes of {} of {all} members, and together they exclude fewer than half: an owner may do this",
                 of.excluded
-            )),
+            ))),
             false => Ok(()),
         }
     }

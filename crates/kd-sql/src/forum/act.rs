@@ -160,7 +160,7 @@ impl ForumStore {
         Ok(
             counted.and_then(|number| match tools::read(name, arguments) {
                 Ok(call) => Ok((number, call)),
-                Err(why) => Err(refused(&why)),
+                Err(why) => Err(refused(&why.to_string())),
             }),
         )
     }
@@ -239,7 +239,7 @@ impl ForumStore {
                     return Err(ForumError::Missing { what: "thread", id: *thread_id });
                 }
                 let rules = store.rules(forum)?;
-                rules.check_age(*thread_id, into.updated_at, now).map_err(ForumError::Forbidden)?;
+                rules.check_age(*thread_id, into.updated_at, now)?;
                 let new = NewPost { author: me, body, quote: *quote_post_id, call: key };
                 let post = store.reply(*thread_id, &new, now)?;
                 let answer = json!({"success": true, "post_id": post.id, "thread_id": thread_id, "message": format!("post {} is written", post.id)});
@@ -536,9 +536,9 @@ impl ForumStore {
             let rules = store.rules(&caller.forum)?;
             let account = accounts::join(&mut store.db, &caller.account(now)?)?;
             if let Some(tool) = tools::find(call.tool()) {
-                account.may(tool, settings).map_err(ForumError::Forbidden)?;
+                account.may(tool, settings)?;
             }
-            rules.check(&account, call).map_err(ForumError::Forbidden)?;
+            rules.check(&account, call)?;
             // A visit is limited by its calls; people are not limited.
             if caller.run.is_none() && !caller.person {
                 pace::count(&mut store.db, &account, settings, now)?;

@@ -137,7 +137,7 @@ pub(super) fn put_charter(
     text: &str,
     now: Timestamp,
 ) -> Result<(), ForumError> {
-    let checked = Order::charter(forum, text).map_err(ForumError::Invalid)?;
+    let checked = Order::charter(forum, text)?;
     if checked.state.is_empty() {
         db.run("DELETE FROM charters WHERE forum = $1", args![forum])?;
         return Ok(());
@@ -181,7 +181,7 @@ impl ForumStore {
                 true => String::new(),
                 false => get(db, Texts::Notes, forum, name)?,
             };
-            let notes = how.apply(&old, text).map_err(ForumError::Invalid)?;
+            let notes = how.apply(&old, text)?;
             put(db, Texts::Notes, forum, name, &notes, now)?;
             Ok(notes)
         })

@@ -2,6 +2,7 @@
 
 use crate::connect::{self, ConnectError};
 use kd_core::formats::Newer;
+use kd_forum::Refused;
 use std::path::PathBuf;
 
 /// The reason why a forum operation failed.
@@ -170,6 +171,15 @@ impl ForumError {
             self,
             Self::Missing { .. } | Self::Forbidden(_) | Self::Invalid(_)
         )
+    }
+}
+
+impl From<Refused> for ForumError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Forbidden(why) => Self::Forbidden(why),
+            Refused::Invalid(why) => Self::Invalid(why),
+        }
     }
 }
 

@@ -178,7 +178,7 @@ fn state(
             (word(account.votes, ("yes", "no")), Some(account.role))
         }
         Target::Rule(key) => {
-            let rule = rules::find(key).map_err(ForumError::Invalid)?;
+            let rule = rules::find(key)?;
             let rules = super::rules::all(db, forum)?;
             (rules.value(rule).to_owned(), None)
         }
@@ -319,7 +319,7 @@ fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumErro
 pub(super) fn wants(db: &mut Db, forum: &str, order: &Order) -> Result<String, ForumError> {
     let of = subject(db, forum, order)?;
     let (before, _) = state(db, forum, &order.target, Timestamp::UNIX_EPOCH)?;
-    order.check_motion(&of).map_err(ForumError::Forbidden)?;
+    order.check_motion(&of)?;
     check_changes(order, &before)?;
     let words = order.words();
     Ok(match &order.target {
@@ -455,13 +455,12 @@ pub(super) fn carry_out(
     now: Timestamp,
 ) -> Result<Entry, ForumError> {
     db::lock(db, forum)?;
-    let reason = order::reason(behind.reason).map_err(ForumError::Invalid)?;
+    let reason = order::reason(behind.reason)?;
     let (before, of) = state(db, forum, &order.target, now)?;
     match behind.motion {
         Some(_) => order.check_motion(&subject(db, forum, order)?),
         None => order.check(by, giver(db, forum, by)?, of),
-    }
-    .map_err(ForumError::Forbidden)?;
+    }?;
     check_changes(order, &before)?;
     set(db, forum, order, now)?;
     let mut entry = Entry {

@@ -37,8 +37,8 @@ pub(super) fn archived_before(
 /// # Errors
 /// There is no such rule, or the value is invalid.
 pub(super) fn put(db: &mut Db, forum: &str, key: &str, value: &str) -> Result<(), ForumError> {
-    let rule = rules::find(key).map_err(ForumError::Invalid)?;
-    let value = rule.read(value).map_err(ForumError::Invalid)?;
+    let rule = rules::find(key)?;
+    let value = rule.read(value)?;
     if value == rule.usual() {
         db.run(
             "DELETE FROM rules WHERE forum = $1 AND key = $2",

@@ -21,7 +21,7 @@ fn rule(
     key: &str,
     value: &str,
 ) -> Result<i64, String> {
-    let order = Order::rule(key, value)?;
+    let order = Order::rule(key, value).map_err(|e| e.to_string())?;
     let entry = store.give_order(forum, by, &order, "why", at(5));
     entry.map(|entry| entry.id).map_err(|e| e.to_string())
 }

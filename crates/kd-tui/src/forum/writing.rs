@@ -116,7 +116,7 @@ impl Writing {
             }),
             Self::Motion => match Proposal::parse(&text) {
                 Ok(_) => Next::Write(Self::Reason { what: text }),
-                Err(why) => Next::Wrong(why),
+                Err(why) => Next::Wrong(why.to_string()),
             },
             Self::Reason { what } => Next::Do(Deed::Propose {
                 what: what.clone(),

@@ -36,7 +36,8 @@ pub(super) fn charter(args: &Charter, here: &Here) -> Result<(), Error> {
     if let Some(text) = &args.text {
         let keep = Some(&args.secrets);
         let text = talk::masked(&site, &talk::body(text)?, keep, here)?;
-        let order = Order::charter(&site.forum, &text).map_err(Error::usage)?;
+        let order =
+            Order::charter(&site.forum, &text).map_err(|why| Error::usage(why.to_string()))?;
         let by = (args.author.as_str(), args.reason.as_str());
         return order::give(&mut site, by, &order, keep, here);
     }
@@ -50,8 +51,8 @@ pub(super) fn charter(args: &Charter, here: &Here) -> Result<(), Error> {
 pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
     let mut site = open_to_write(&args.place, &args.secrets, here)?;
     if let (Some(key), Some(value)) = (&args.key, &args.value) {
-        let order =
-            Order::rule(key, value).map_err(|why| Error::usage(why).next("kd forum rules"))?;
+        let order = Order::rule(key, value)
+            .map_err(|why| Error::usage(why.to_string()).next("kd forum rules"))?;
         let reason = args.reason.as_deref().unwrap_or_default();
         let by = (args.author.as_str(), reason);
         return order::give(&mut site, by, &order, Some(&args.secrets), here);
@@ -59,7 +60,10 @@ pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
     let rules = site.store.rules(&site.forum)?;
     let shown: Vec<&Rule> = match &args.key {
         Some(key) => {
-            vec![rules::find(key).map_err(|why| Error::usage(why).next("kd forum rules"))?]
+            vec![
+                rules::find(key)
+                    .map_err(|why| Error::usage(why.to_string()).next("kd forum rules"))?,
+            ]
         }
         None => RULES.iter().collect(),
     };

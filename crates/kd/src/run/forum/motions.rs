@@ -81,8 +81,8 @@ pub(super) fn propose(
     title: Option<&str>,
     reason: &str,
 ) -> Result<Value, Error> {
-    let wish =
-        Proposal::parse(what).map_err(|why| Error::usage(why).next("kd forum propose --help"))?;
+    let wish = Proposal::parse(what)
+        .map_err(|why| Error::usage(why.to_string()).next("kd forum propose --help"))?;
     let arguments = json!({
         "kind": wish.kind.word(), "key": wish.key, "value": wish.value,
         "title": title.unwrap_or(&wish.title), "reason": reason,
