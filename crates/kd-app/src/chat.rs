@@ -125,16 +125,16 @@ impl From<UserError> for Unsaid {
 }
 
 /// A session being opened.
-pub type Joining = Pin<Box<dyn Future<Output = Result<Session, String>> + Send>>;
+pub type Joining = Pin<Box<dyn Future<Output = Result<Session, UserError>> + Send>>;
 
-/// Threads, drafts and files, for the screen. Calls may block on the disk; every error is one line that says what to
+/// Threads, drafts and files, for the screen. Calls may block on the disk; every error says on one line what to
 /// do.
 pub trait ChatHost: Send + Sync + 'static {
     /// Returns the part of a thread (by ID or unique prefix), or of a new one, that can be shown at once.
     ///
     /// # Errors
     /// If there is no such thread, or it cannot be read or created.
-    fn open(&self, id: Option<&str>) -> Result<ChatOpening, String>;
+    fn open(&self, id: Option<&str>) -> Result<ChatOpening, UserError>;
 
     /// Opens the session of a thread.
     fn join(&self, id: &str) -> Joining;
@@ -150,7 +150,7 @@ pub trait ChatHost: Send + Sync + 'static {
         way: Way,
         question: Option<String>,
         muted: &[SeatName],
-    ) -> Result<Aside, String>;
+    ) -> Result<Aside, UserError>;
 
     /// Attaches the files that a message names where the user `typed` it, not in what was pasted. `agreed` is the user's
     /// consent to what [`Unsaid::Asks`] said about this message.
@@ -172,37 +172,37 @@ pub trait ChatHost: Send + Sync + 'static {
     ///
     /// # Errors
     /// If the thread cannot be read.
-    fn older(&self, id: &str, before: u32, most: usize) -> Result<Older, String>;
+    fn older(&self, id: &str, before: u32, most: usize) -> Result<Older, UserError>;
 
     /// Returns the messages of a thread after a number.
     ///
     /// # Errors
     /// If the thread cannot be read.
-    fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, String>;
+    fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, UserError>;
 
     /// Changes who takes part in a thread. Returns a line about it; the thread has to be opened again.
     ///
     /// # Errors
     /// If a member does not exist or may not be asked, or nobody would be left.
-    fn reseat(&self, id: &str, change: &Seating) -> Result<String, String>;
+    fn reseat(&self, id: &str, change: &Seating) -> Result<String, UserError>;
 
     /// Forks a thread, makes the fork the current one and returns its ID.
     ///
     /// # Errors
     /// If the thread cannot be cut there, or the fork cannot be written.
-    fn fork(&self, id: &str, fork: Fork) -> Result<String, String>;
+    fn fork(&self, id: &str, fork: Fork) -> Result<String, UserError>;
 
     /// Marks the newest verdict of a thread, whose session has this report. Returns a line that says how it is marked.
     ///
     /// # Errors
     /// If there is no verdict to mark, or the file of marks cannot be written.
-    fn mark(&self, id: &str, word: &str, live: &Report) -> Result<String, String>;
+    fn mark(&self, id: &str, word: &str, live: &Report) -> Result<String, UserError>;
 
     /// Returns the threads to choose from, newest first.
     ///
     /// # Errors
     /// If the folder cannot be read.
-    fn threads(&self) -> Result<Vec<ThreadRow>, String>;
+    fn threads(&self) -> Result<Vec<ThreadRow>, UserError>;
 
     /// Returns paths that the beginning of one may mean, best first; folders end in a slash.
     fn files(&self, begun: &str) -> Vec<String>;
@@ -220,13 +220,13 @@ pub trait ChatHost: Send + Sync + 'static {
     ///
     /// # Errors
     /// If the file exists or cannot be written.
-    fn export(&self, id: &str, file: Option<&str>) -> Result<String, String>;
+    fn export(&self, id: &str, file: Option<&str>) -> Result<String, UserError>;
 
     /// Saves a text that no clipboard accepted. Returns the path.
     ///
     /// # Errors
     /// If no file can be written.
-    fn spill(&self, text: &str) -> Result<String, String>;
+    fn spill(&self, text: &str) -> Result<String, UserError>;
 
     /// Returns an environment variable.
     fn var(&self, name: &str) -> Option<String>;
@@ -756,14 +756,9 @@ fn offered(thread: &Thread) -> Option<Event> {
     resume::offer(thread).map(|text| Event::Noticed { text })
 }
 
-/// Formats an error as one line that says what to do.
-fn line(error: impl Into<UserError>) -> String {
-    error.into().as_line()
-}
-
 impl ChatHost for Chat {
-    fn open(&self, id: Option<&str>) -> Result<ChatOpening, String> {
-        self.opening(id).map_err(line)
+    fn open(&self, id: Option<&str>) -> Result<ChatOpening, UserError> {
+        self.opening(id)
     }
 
     fn join(&self, id: &str) -> Joining {
@@ -781,7 +776,7 @@ impl ChatHost for Chat {
         let env = self.kingdom.env().quiet(true);
         let layout = self.layout.clone();
         Box::pin(async move {
-            let (thread, roster) = opened.map_err(line)?;
+            let (thread, roster) = opened?;
             // Reads the whole thread while the screen is shown.
             let joining = tokio::task::spawn_blocking(move || {
                 ready::make_ready_for(&config, offline, &env, &roster, [])?;
@@ -793,10 +788,15 @@ impl ChatHost for Chat {
             });
             joining
                 .await
-                .map_err(|e| format!("the thread could not be opened: {e}"))?
-                .map_err(|e: UserError| match (&e.kind, &e.next) {
-                    (crate::ErrorKind::Engine, Some(next)) => format!("{}: {next}", e.what),
-                    _ => line(e),
+                .map_err(|e| {
+                    let what = format!("the thread could not be opened: {e}");
+                    UserError::new(ErrorKind::Engine, what)
+                })?
+                .map_err(|e: UserError| match (e.kind, &e.next) {
+                    (ErrorKind::Engine, Some(next)) => {
+                        UserError::new(e.kind, format!("{}: {next}", e.what))
+                    }
+                    _ => e,
                 })
         })
     }
@@ -807,13 +807,10 @@ impl ChatHost for Chat {
         way: Way,
         question: Option<String>,
         muted: &[SeatName],
-    ) -> Result<Aside, String> {
-        let planned = || -> Result<Aside, UserError> {
-            let thread = self.thread(id)?;
-            let seated = self.seat(Some(&thread), false)?;
-            self.aside_in(&thread, &seated.roster, (way, question), muted, true)
-        };
-        planned().map_err(line)
+    ) -> Result<Aside, UserError> {
+        let thread = self.thread(id)?;
+        let seated = self.seat(Some(&thread), false)?;
+        self.aside_in(&thread, &seated.roster, (way, question), muted, true)
     }
 
     fn attach(
@@ -831,9 +828,9 @@ impl ChatHost for Chat {
         found.line(&self.prices(typed, members))
     }
 
-    fn older(&self, id: &str, before: u32, most: usize) -> Result<Older, String> {
-        let thread = self.thread(id).map_err(line)?;
-        let (read, has_more) = thread.before(before, most).map_err(line)?;
+    fn older(&self, id: &str, before: u32, most: usize) -> Result<Older, UserError> {
+        let thread = self.thread(id)?;
+        let (read, has_more) = thread.before(before, most)?;
         let messages: Vec<Message> = settled(&read.messages).into_iter().cloned().collect();
         let first = messages.first().map_or(0, |message| message.seq);
         Ok(Older {
@@ -843,22 +840,22 @@ impl ChatHost for Chat {
         })
     }
 
-    fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, String> {
-        let thread = self.thread(id).map_err(line)?;
-        Ok(thread.since(after).map_err(line)?.messages)
+    fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, UserError> {
+        let thread = self.thread(id)?;
+        Ok(thread.since(after)?.messages)
     }
 
-    fn threads(&self) -> Result<Vec<ThreadRow>, String> {
-        self.recent(THREADS_MAX).map_err(line)
+    fn threads(&self) -> Result<Vec<ThreadRow>, UserError> {
+        self.recent(THREADS_MAX)
     }
 
     fn files(&self, begun: &str) -> Vec<String> {
         files::beginning_with(begun, self.kingdom.env())
     }
 
-    fn reseat(&self, id: &str, change: &Seating) -> Result<String, String> {
-        let thread = self.thread(id).map_err(line)?;
-        Chat::reseat(self, &thread, change, true).map_err(line)
+    fn reseat(&self, id: &str, change: &Seating) -> Result<String, UserError> {
+        let thread = self.thread(id)?;
+        Chat::reseat(self, &thread, change, true)
     }
 
     fn recall(&self, id: &str, from: u32) -> Vec<Record> {
@@ -876,27 +873,27 @@ impl ChatHost for Chat {
         let _ = typed::remember(&self.layout, text);
     }
 
-    fn fork(&self, id: &str, fork: Fork) -> Result<String, String> {
+    fn fork(&self, id: &str, fork: Fork) -> Result<String, UserError> {
         let forked = self
             .thread(id)
             .and_then(|thread| self.fork_of(&thread, fork));
-        Ok(forked.map_err(line)?.id().0.clone())
+        Ok(forked?.id().0.clone())
     }
 
-    fn mark(&self, id: &str, word: &str, live: &Report) -> Result<String, String> {
+    fn mark(&self, id: &str, word: &str, live: &Report) -> Result<String, UserError> {
         let marked = self
             .thread(id)
             .and_then(|thread| self.mark_in(&thread, word, live));
-        Ok(marked.map_err(line)?.line())
+        Ok(marked?.line())
     }
 
-    fn export(&self, id: &str, file: Option<&str>) -> Result<String, String> {
-        self.written(id, file).map_err(line)
+    fn export(&self, id: &str, file: Option<&str>) -> Result<String, UserError> {
+        self.written(id, file)
     }
 
-    fn spill(&self, text: &str) -> Result<String, String> {
+    fn spill(&self, text: &str) -> Result<String, UserError> {
         let path = typed::keep_copied(&self.layout, text)
-            .map_err(|e| format!("nothing could be copied: {e}"))?;
+            .map_err(|e| UserError::new(ErrorKind::Io, format!("nothing could be copied: {e}")))?;
         Ok(path.display().to_string())
     }
 

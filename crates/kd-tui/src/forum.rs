@@ -23,6 +23,7 @@ pub use writing::Writing;
 
 use crate::text::style::Styles;
 use crate::theme::Theme;
+use kd_app::UserError;
 use kd_forum::order::Order;
 use kd_forum::words::Choice;
 use kd_forum::words::{Hit, Post, Thread};
@@ -36,14 +37,14 @@ pub trait Library: Send + Sync + 'static {
     /// Reads what is wanted.
     ///
     /// # Errors
-    /// If reading failed. The text has the reason and advice.
-    fn look(&self, wants: &Wants) -> Result<Found, String>;
+    /// If reading failed, with the reason and advice.
+    fn look(&self, wants: &Wants) -> Result<Found, UserError>;
 
     /// Performs the user's action.
     ///
     /// # Errors
-    /// If the action was refused. The text has the reason and advice.
-    fn act(&self, deed: &Deed) -> Result<Done, String>;
+    /// If the action was refused, with the reason and advice.
+    fn act(&self, deed: &Deed) -> Result<Done, UserError>;
 
     /// Returns an environment variable.
     fn var(&self, name: &str) -> Option<String>;

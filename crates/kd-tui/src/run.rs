@@ -12,7 +12,7 @@ use crate::notify::{self, Notify};
 use crate::paint::Painter;
 use crate::signals::{Caught, Signals};
 use crate::terminal::Terminal;
-use kd_app::{ChatHost, Session, Subscription, Update};
+use kd_app::{ChatHost, Session, Subscription, Update, UserError};
 use kd_core::search_path;
 use kd_core::slash::Way;
 use kd_core::{Aside, Op, Timestamp};
@@ -104,7 +104,7 @@ pub async fn run(
 enum AppMessage {
     Msg(Msg),
     /// The session of this visit is open, or cannot be opened, and why.
-    Joined(u64, Box<Result<Session, String>>),
+    Joined(u64, Box<Result<Session, UserError>>),
     /// An aside is ready for the thread with this ID.
     Aside(String, Box<Aside>),
 }
@@ -270,7 +270,7 @@ impl Stage {
                     let newer = id.and_then(|id| self.host.newer(&id, seen).ok());
                     self.tell(Msg::Ready(newer.unwrap_or_default()))
                 }
-                Err(why) => self.tell(Msg::Failed(why)),
+                Err(why) => self.tell(Msg::Failed(why.as_line())),
             },
         };
         self.wish_frame(ECHO, Duration::ZERO);
@@ -359,7 +359,7 @@ impl Stage {
                 if let Some(id) = self.app.thread.clone() {
                     self.ask(move |host| match host.fork(&id, fork) {
                         Ok(id) => Msg::Forked(id),
-                        Err(why) => Msg::Stays(why),
+                        Err(why) => Msg::Stays(why.as_line()),
                     });
                 }
             }
@@ -367,19 +367,19 @@ impl Stage {
                 if let Some(id) = self.app.thread.clone() {
                     self.ask(move |host| match host.reseat(&id, &change) {
                         Ok(line) => Msg::Seated(line),
-                        Err(why) => Msg::Stays(why),
+                        Err(why) => Msg::Stays(why.as_line()),
                     });
                 }
             }
             Effect::ListThreads => self.ask(|host| match host.threads() {
                 Ok(rows) => Msg::Threads(rows),
-                Err(why) => Msg::Refused(why),
+                Err(why) => Msg::Refused(why.as_line()),
             }),
             Effect::FetchOlder(before, most) => {
                 if let Some(id) = self.app.thread.clone() {
                     self.ask(move |host| match host.older(&id, before, most) {
                         Ok(older) => Msg::Older(older),
-                        Err(why) => Msg::Noted(why),
+                        Err(why) => Msg::Noted(why.as_line()),
                     });
                 }
             }
@@ -397,7 +397,7 @@ impl Stage {
                     let report = self.app.log.view.report.clone();
                     self.ask(move |host| match host.mark(&id, &word, &report) {
                         Ok(line) => Msg::Told(line),
-                        Err(why) => Msg::Refused(why),
+                        Err(why) => Msg::Refused(why.as_line()),
                     });
                 }
             }
@@ -406,7 +406,7 @@ impl Stage {
                 if let Some(id) = self.app.thread.clone() {
                     self.ask(move |host| match host.export(&id, file.as_deref()) {
                         Ok(path) => Msg::Told(format!("the thread is in {path}")),
-                        Err(why) => Msg::Refused(why),
+                        Err(why) => Msg::Refused(why.as_line()),
                     });
                 }
             }
@@ -459,7 +459,7 @@ impl Stage {
         tokio::task::spawn_blocking(move || {
             inbox.send(match host.aside(&id, way, question, &muted) {
                 Ok(aside) => AppMessage::Aside(id, Box::new(aside)),
-                Err(why) => AppMessage::Msg(Msg::Failed(why)),
+                Err(why) => AppMessage::Msg(Msg::Failed(why.as_line())),
             })
         });
     }
@@ -468,7 +468,7 @@ impl Stage {
         let opening = match self.host.open(id) {
             Ok(opening) => opening,
             Err(why) => {
-                self.tell(Msg::Stays(why));
+                self.tell(Msg::Stays(why.as_line()));
                 return;
             }
         };
@@ -503,12 +503,14 @@ impl Stage {
 
     fn edit(&mut self, text: &str) {
         let host = self.host.clone();
-        let mut edited = Err(String::new());
-        self.away(|| edited = edit(text, &|name| host.var(name)));
-        self.tell(match edited {
-            Ok(text) => Msg::Edited(text),
-            Err(why) => Msg::Refused(why),
+        let mut told = Msg::Refused(String::new());
+        self.away(|| {
+            told = match edit(text, &|name| host.var(name)) {
+                Ok(text) => Msg::Edited(text),
+                Err(why) => Msg::Refused(why.to_string()),
+            };
         });
+        self.tell(told);
     }
 
     /// Releases the terminal while another program uses it.
@@ -640,7 +642,7 @@ pub(crate) fn copy(
     terminal: &Terminal,
     text: &str,
     env: &dyn Fn(&str) -> Option<String>,
-    spill: &dyn Fn(&str) -> Result<String, String>,
+    spill: &dyn Fn(&str) -> Result<String, UserError>,
 ) -> Copied {
     let sent = clipboard::osc52(text, env)
         .filter(|_| clipboard::takes_osc52(env))
@@ -652,23 +654,32 @@ pub(crate) fn copy(
         None if sent => Copied::Sent,
         None => match spill(text) {
             Ok(path) => Copied::File(path),
-            Err(why) => Copied::Failed(why),
+            Err(why) => Copied::Failed(why.as_line()),
         },
     }
 }
 
-/// Edits a text in the user's editor. The error says what to do.
-pub(crate) fn edit(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+/// The reason why a text was not edited.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EditError {
+    /// The editor reported failure.
+    #[error("{0} failed; the text is as it was")]
+    Failed(String),
+    /// The editor cannot be started, or its file cannot be read.
+    #[error("{editor}: {error}; set VISUAL or EDITOR to another editor")]
+    Unusable { editor: String, error: io::Error },
+}
+
+/// Edits a text in the user's editor.
+pub(crate) fn edit(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, EditError> {
     let editor = ["VISUAL", "EDITOR"]
         .iter()
         .find_map(|n| env(n).filter(|v| !v.trim().is_empty()))
         .unwrap_or_else(|| "vi".to_owned());
     match edit_in(&editor, env("HOME").as_deref(), text) {
         Ok(Some(text)) => Ok(text),
-        Ok(None) => Err(format!("{editor} failed; the text is as it was")),
-        Err(error) => Err(format!(
-            "{editor}: {error}; set VISUAL or EDITOR to another editor"
-        )),
+        Ok(None) => Err(EditError::Failed(editor)),
+        Err(error) => Err(EditError::Unusable { editor, error }),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The forum screen on a `TestBackend`: three sizes, its keys, its input, and hostile posts.
 
+use kd_app::{ErrorKind, UserError};
 use kd_core::Timestamp;
 use kd_forum::account::Role;
 use kd_forum::order::Order;
@@ -50,6 +51,10 @@ fn post(id: i64, thread_id: i64, author: &str, body: &str) -> Post {
         run_id: None,
         hidden_at: None,
     }
+}
+
+fn refused(what: &str) -> UserError {
+    UserError::new(ErrorKind::Forum, what)
 }
 
 fn threads() -> Vec<Thread> {
@@ -285,7 +290,7 @@ fn keys_choose_scroll_and_leave_and_a_failure_is_told() {
     assert_eq!(keys(&mut reader, b"\x1b[B\x1b[B"), [Effect::Look]);
     assert_eq!(reader.wants().thread, Some(1), "the last stays the last");
     let wants = reader.wants();
-    assert!(reader.learn(&wants, Err("the store is gone; look at it".into())));
+    assert!(reader.learn(&wants, Err(refused("the store is gone").next("look at it"))));
     assert!(shown(&mut reader, 80, 12).contains("the store is gone; look at it"));
     assert!(look(&mut reader, found(threads()), vec![]));
     assert!(!shown(&mut reader, 80, 12).contains("the store is gone"));
@@ -327,7 +332,7 @@ fn posts_are_written_with_the_editor_of_the_chat() {
     );
     // Refused text returns to the input.
     assert_eq!(
-        reader.done(Err("the thread is gone; read another".into())),
+        reader.done(Err(refused("the thread is gone").next("read another"))),
         Effect::Look
     );
     let back = shown(&mut reader, 80, 24);
@@ -535,7 +540,7 @@ fn a_deed_under_way_is_not_done_twice() {
     assert!(keys(&mut reader, b"rtwo\r").is_empty());
     assert!(shown(&mut reader, 80, 12).contains("one moment"));
     // The first deed is refused meanwhile: the current input stays.
-    reader.done(Err("no".into()));
+    reader.done(Err(refused("no")));
     assert!(shown(&mut reader, 80, 12).contains("> two"));
 }
 

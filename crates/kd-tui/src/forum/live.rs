@@ -8,12 +8,13 @@ use crate::paint::Painter;
 use crate::run::{self};
 use crate::signals::{Caught, Signals};
 use crate::terminal::Terminal;
+use kd_app::{ErrorKind, UserError};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 /// Interval between reads of the store: posts arrive every few seconds at most.
 const LOOK: Duration = Duration::from_millis(300);
@@ -22,8 +23,9 @@ const LOOK_FAIRNESS: Duration = Duration::from_secs(5);
 /// Divisor of the time that reads may take: at most one part in four.
 const PART: u32 = 4;
 
-type Looking = JoinHandle<(Wants, Result<Found, String>, Duration)>;
-type Doing = JoinHandle<Result<Done, String>>;
+type Look = (Wants, Result<Found, UserError>, Duration);
+type Looking = JoinHandle<Look>;
+type Doing = JoinHandle<Result<Done, UserError>>;
 
 struct Screen {
     reader: Reader,
@@ -128,7 +130,7 @@ impl Screen {
             Effect::Copy(text, what) => {
                 let library = self.library.clone();
                 let env = |name: &str| library.var(name);
-                let spill = |_: &str| Err("found no clipboard".to_owned());
+                let spill = |_: &str| Err(UserError::new(ErrorKind::Io, "found no clipboard"));
                 let told = run::copy(&self.terminal, &text, &env, &spill).told(&what);
                 self.reader.tell(&told);
             }
@@ -157,13 +159,10 @@ impl Screen {
     }
 
     /// Handles the result of a look. Returns true if there is anything new to draw.
-    fn looked(
-        &mut self,
-        looked: Result<(Wants, Result<Found, String>, Duration), tokio::task::JoinError>,
-    ) -> bool {
+    fn looked(&mut self, looked: Result<Look, JoinError>) -> bool {
         let (wants, found, took) = match looked {
             Ok(looked) => looked,
-            Err(error) => (self.reader.wants(), Err(error.to_string()), LOOK),
+            Err(error) => (self.reader.wants(), Err(stopped(&error)), LOOK),
         };
         let more = self.reader.has_more(&wants, &found);
         let new = self.reader.learn(&wants, found);
@@ -191,7 +190,7 @@ fn look(library: &Arc<dyn Library>, wants: Wants, pause: Duration) -> Looking {
         let began = Instant::now();
         let asked = wants.clone();
         let found = tokio::task::spawn_blocking(move || library.look(&asked)).await;
-        let found = found.unwrap_or_else(|error| Err(error.to_string()));
+        let found = found.unwrap_or_else(|error| Err(stopped(&error)));
         (wants, found, began.elapsed())
     })
 }
@@ -201,9 +200,13 @@ fn act(library: &Arc<dyn Library>, deed: Deed) -> Doing {
     tokio::task::spawn_blocking(move || library.act(&deed))
 }
 
-async fn done(doing: &mut Option<Doing>) -> Result<Done, String> {
+async fn done(doing: &mut Option<Doing>) -> Result<Done, UserError> {
     match doing {
-        Some(doing) => doing.await.unwrap_or_else(|error| Err(error.to_string())),
+        Some(doing) => doing.await.unwrap_or_else(|error| Err(stopped(&error))),
         None => std::future::pending().await,
     }
+}
+
+fn stopped(error: &JoinError) -> UserError {
+    UserError::new(ErrorKind::Forum, error.to_string())
 }

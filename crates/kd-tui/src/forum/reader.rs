@@ -7,7 +7,9 @@ use super::{Deed, Done, Found, Item, Looks, PAGE, Wants};
 use crate::editor::{Editor, Move};
 use crate::keymap::{self, Action};
 use crate::keys::{Code, Key};
+use crate::run::EditError;
 use crate::text::clean;
+use kd_app::UserError;
 use kd_forum::order::Order;
 use kd_forum::words::{Hit, Thread};
 use std::collections::BTreeMap;
@@ -141,10 +143,11 @@ impl Reader {
     }
 
     /// Takes over what was found for `wants`. Returns true if anything is new.
-    pub fn learn(&mut self, wants: &Wants, found: Result<Found, String>) -> bool {
+    pub fn learn(&mut self, wants: &Wants, found: Result<Found, UserError>) -> bool {
         let found = match found {
             Ok(found) => found,
             Err(why) => {
+                let why = why.as_line();
                 let new = self.broken.as_ref() != Some(&why);
                 self.broken = Some(why);
                 return new;
@@ -219,7 +222,7 @@ impl Reader {
     }
 
     /// Returns whether the thread has more posts than one look returns, so that the next look can follow at once.
-    pub(super) fn has_more(&self, wants: &Wants, found: &Result<Found, String>) -> bool {
+    pub(super) fn has_more(&self, wants: &Wants, found: &Result<Found, UserError>) -> bool {
         wants.thread == self.chosen && found.as_ref().is_ok_and(|f| f.posts.len() as i64 == PAGE)
     }
 
@@ -548,7 +551,7 @@ impl Reader {
     }
 
     /// Handles the result of a deed. Refused text goes back into the input: nothing written is lost.
-    pub fn done(&mut self, done: Result<Done, String>) -> Effect {
+    pub fn done(&mut self, done: Result<Done, UserError>) -> Effect {
         let sent = self.sent.take();
         match done {
             Ok(done) => {
@@ -562,7 +565,7 @@ impl Reader {
                 }
             }
             Err(why) => {
-                self.tell(&why);
+                self.tell(&why.as_line());
                 if let (Some((writing, text)), None) = (sent, &self.writing) {
                     self.begin(writing, &text);
                 }
@@ -582,13 +585,13 @@ impl Reader {
     }
 
     /// Takes over a text from the user's editor.
-    pub fn edited(&mut self, text: Result<String, String>) {
+    pub(crate) fn edited(&mut self, text: Result<String, EditError>) {
         match text {
             Ok(text) if self.writing.as_ref().is_some_and(Writing::is_line) => {
                 self.editor.set(&clean::line(&text));
             }
             Ok(text) => self.editor.set(clean::text(&text).trim_end_matches('\n')),
-            Err(why) => self.tell(&why),
+            Err(why) => self.tell(&why.to_string()),
         }
     }
 

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
 use kd_app::forum::{ForumError, Site};
+use kd_app::{ErrorKind, UserError};
 use kd_core::names::KING;
 use kd_forum::account::{Role, Status};
 use kd_forum::governance::MotionState;
@@ -72,9 +73,12 @@ struct Shelf {
 }
 
 impl Shelf {
-    fn ask<T>(&self, what: impl FnOnce(&mut Site) -> Result<T, ForumError>) -> Result<T, String> {
+    fn ask<T>(
+        &self,
+        what: impl FnOnce(&mut Site) -> Result<T, ForumError>,
+    ) -> Result<T, UserError> {
         let mut site = self.site.lock().unwrap_or_else(PoisonError::into_inner);
-        what(&mut site).map_err(refused)
+        Ok(what(&mut site)?)
     }
 
     fn read(&self, site: &mut Site, wants: &Wants) -> Result<Found, ForumError> {
@@ -158,10 +162,6 @@ impl Shelf {
     }
 }
 
-fn refused(error: ForumError) -> String {
-    format!("{error}; {}", error.hint())
-}
-
 fn ordered(entry: Entry) -> Done {
     Done {
         told: match entry.undoes {
@@ -188,16 +188,16 @@ fn me(site: &mut Site) -> Result<(String, String), ForumError> {
 }
 
 impl Library for Shelf {
-    fn look(&self, wants: &Wants) -> Result<Found, String> {
+    fn look(&self, wants: &Wants) -> Result<Found, UserError> {
         self.ask(|site| self.read(site, wants))
     }
 
-    fn act(&self, deed: &Deed) -> Result<Done, String> {
+    fn act(&self, deed: &Deed) -> Result<Done, UserError> {
         let now = jiff::Timestamp::now();
         let mut site = self.site.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = |error: Error| match &error.next {
-            Some(next) => format!("{}; {next}", error.what),
-            None => error.what.clone(),
+        let told = |error: Error| UserError {
+            next: error.next,
+            ..UserError::new(ErrorKind::Forum, error.what)
         };
         let mut call = |tool: &str, arguments: Value| {
             let answer = site.act(KING, tool, &arguments);
@@ -256,19 +256,16 @@ impl Library for Shelf {
             Deed::Order { order, reason } => {
                 let forum = site.forum.clone();
                 let entry = site.store.give_order(&forum, KING, order, reason, now);
-                entry.map(ordered).map_err(refused)
+                Ok(ordered(entry?))
             }
             Deed::Undo { entry, reason } => {
                 let forum = site.forum.clone();
                 let entry = site.store.undo_order(&forum, KING, *entry, reason, now);
-                entry.map(ordered).map_err(refused)
+                Ok(ordered(entry?))
             }
             Deed::Confirm { motion } => {
                 let configured = site.config.forum.settings.clone();
-                let motion = site
-                    .store
-                    .confirm_motion(*motion, KING, &configured, now)
-                    .map_err(refused)?;
+                let motion = site.store.confirm_motion(*motion, KING, &configured, now)?;
                 Ok(Done {
                     told: format!(
                         "motion {}: {}",
@@ -279,9 +276,7 @@ impl Library for Shelf {
                 })
             }
             Deed::Veto { motion, reason } => {
-                site.store
-                    .veto_motion(*motion, KING, reason, now)
-                    .map_err(|e| format!("{e}; {}", e.hint()))?;
+                site.store.veto_motion(*motion, KING, reason, now)?;
                 Ok(Done {
                     told: format!("motion {motion} is refused"),
                     thread: None,
