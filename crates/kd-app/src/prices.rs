@@ -119,7 +119,7 @@ pub fn update(commit: Option<&str>, from: Option<&str>, env: &Env) -> Result<Upd
                 .enable_all()
                 .build()?;
             let fetched = runtime.block_on(prices::fetch(&url));
-            let bytes = fetched.map_err(|why| failed(&url, why))?;
+            let bytes = fetched.map_err(|why| failed(&url, why.to_string()))?;
             let source = match from {
                 Some(url) => url.to_owned(),
                 None => format!("litellm at {commit}"),

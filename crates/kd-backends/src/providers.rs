@@ -3,7 +3,7 @@
 use crate::env::Env;
 use crate::guard::{GatedService, Limit};
 use crate::keys::{Key, KeySource};
-use crate::transport::client::{self, Certificates, is_loopback};
+use crate::transport::client::{self, Certificates, NoClient, is_loopback};
 use kd_core::config::{Price, ProviderConfig, Wire};
 use kd_core::ledger::{Billing, Payer};
 use kd_core::prices::{Prices, Tariff};
@@ -107,9 +107,9 @@ pub fn known(name: &str) -> Option<&'static Known> {
 /// never uses a proxy, and one for this machine without TLS, which avoids reading all certificates of the system.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
-    far: OnceLock<Result<reqwest::Client, String>>,
-    near: OnceLock<Result<reqwest::Client, String>>,
-    plain: OnceLock<Result<reqwest::Client, String>>,
+    far: OnceLock<Result<reqwest::Client, NoClient>>,
+    near: OnceLock<Result<reqwest::Client, NoClient>>,
+    plain: OnceLock<Result<reqwest::Client, NoClient>>,
 }
 
 impl Clients {
@@ -135,7 +135,7 @@ impl Clients {
             })
         });
         client.as_ref().map_err(|why| {
-            Failure::new(FailureKind::Crashed, why.clone()).advise(
+            Failure::new(FailureKind::Crashed, why.to_string()).advise(
                 "check whether the system's CA certificates are installed (package ca-certificates)",
             )
         })

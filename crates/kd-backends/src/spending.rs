@@ -5,7 +5,7 @@
 //! is dropped after its request was sent charges the whole reservation as an upper bound.
 
 use kd_core::failure::Used;
-use kd_core::ledger::{Entry, Ledger, Payer};
+use kd_core::ledger::{Entry, Ledger, NotSent, Payer};
 use kd_core::spending::{
     ANSWER_TOKENS_MIN, Account, Ceiling, Cut, FRAMING_TOKENS, Keep, Price, Spent, pico,
 };
@@ -766,7 +766,7 @@ fn over() -> Failure {
     Failure::new(FailureKind::Cancelled, "not sent: the turn is over")
 }
 
-fn unnoted(why: &str) -> Failure {
+fn unnoted(why: &NotSent) -> Failure {
     let what = format!("not sent: what it may spend could not be recorded ({why})");
     Failure::new(FailureKind::Limit, what).advise("see whether the disk is full, and try again")
 }

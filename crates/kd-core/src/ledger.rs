@@ -86,8 +86,19 @@ impl Entry {
     }
 }
 
-/// Whether a request may be sent, once the ledger has recorded it; an error says why it must not, for users.
-pub type Noted = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+/// The reason why a request must not be sent, for users.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotSent {
+    /// A limit of the whole run is reached. The text names it.
+    #[error("{0} is reached")]
+    Limit(String),
+    /// The ledger has lost the run, or cannot record the request.
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// Whether a request may be sent, once the ledger has recorded it.
+pub type Noted = Pin<Box<dyn Future<Output = Result<(), NotSent>> + Send>>;
 
 /// The ledger of all requests, shared by all runs of the user.
 pub trait Ledger: std::fmt::Debug + Send + Sync {

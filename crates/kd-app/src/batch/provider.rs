@@ -3,7 +3,9 @@
 use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use kd_backends::Backends;
-use kd_backends::collect::{self, KeptReply, ParcelItem, ParcelRecord, ParcelResult, ParcelStore};
+use kd_backends::collect::{
+    self, KeptReply, ParcelError, ParcelItem, ParcelRecord, ParcelResult, ParcelStore,
+};
 use kd_core::config::Config;
 use kd_core::spending::Price;
 use kd_sql::batch::{Batches, Parcel};
@@ -27,9 +29,12 @@ impl Parcels {
         }
     }
 
-    fn with<T>(&self, call: impl FnOnce(&mut Batches) -> Result<T, Error>) -> Result<T, String> {
+    fn with<T>(
+        &self,
+        call: impl FnOnce(&mut Batches) -> Result<T, Error>,
+    ) -> Result<T, ParcelError> {
         let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
-        call(&mut batches).map_err(|error| error.to_string())
+        call(&mut batches).map_err(|error| ParcelError::Store(Box::new(error)))
     }
 }
 
@@ -74,38 +79,38 @@ fn row(parcel: &ParcelRecord) -> Parcel {
 }
 
 impl ParcelStore for Parcels {
-    fn open(&self) -> Result<Vec<ParcelRecord>, String> {
+    fn open(&self) -> Result<Vec<ParcelRecord>, ParcelError> {
         let parcels = self.with(|batches| batches.parcels(&self.batch))?;
         Ok(parcels.into_iter().map(record).collect())
     }
 
-    fn kept(&self) -> Result<Vec<KeptReply>, String> {
+    fn kept(&self) -> Result<Vec<KeptReply>, ParcelError> {
         let kept = self.with(|batches| batches.parcel_replies(&self.batch))?;
         let reply = |(id, digest)| KeptReply { id, digest };
         Ok(kept.into_iter().map(reply).collect())
     }
 
-    fn take(&self, id: &str, thread: Option<&str>) -> Result<Option<String>, String> {
+    fn take(&self, id: &str, thread: Option<&str>) -> Result<Option<String>, ParcelError> {
         self.with(|batches| batches.take_parcel_reply(id, thread))
     }
 
-    fn sending(&self, parcel: &ParcelRecord) -> Result<(), String> {
+    fn sending(&self, parcel: &ParcelRecord) -> Result<(), ParcelError> {
         self.with(|batches| batches.parcel_sending(&self.batch, &row(parcel)))
     }
 
-    fn sent(&self, name: &str, remote: &str) -> Result<(), String> {
+    fn sent(&self, name: &str, remote: &str) -> Result<(), ParcelError> {
         self.with(|batches| batches.parcel_sent(name, remote))
     }
 
-    fn unsent(&self, name: &str) -> Result<(), String> {
+    fn unsent(&self, name: &str) -> Result<(), ParcelError> {
         self.with(|batches| batches.parcel_unsent(name))
     }
 
-    fn unknown(&self, name: &str) -> Result<(), String> {
+    fn unknown(&self, name: &str) -> Result<(), ParcelError> {
         self.with(|batches| batches.parcel_unknown(&self.batch, name))
     }
 
-    fn ended(&self, name: &str, results: &[ParcelResult]) -> Result<(), String> {
+    fn ended(&self, name: &str, results: &[ParcelResult]) -> Result<(), ParcelError> {
         let results: Vec<_> = results
             .iter()
             .map(|one| (one.id.as_str(), one.reply.as_deref(), one.spent))

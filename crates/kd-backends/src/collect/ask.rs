@@ -1,7 +1,7 @@
 //! The backends of a run with provider batches: one that gathers, and one that counts direct requests.
 
 use super::http::Link;
-use super::{Answer, Collector, Free, Item, digest, endpoints, outcome};
+use super::{Answer, Collector, Free, Item, ParcelError, digest, endpoints, outcome};
 use crate::Backend;
 use crate::providers::AskedForm;
 use crate::spending::{Permit, Spending, Worst};
@@ -176,7 +176,7 @@ fn ended() -> Failure {
     )
 }
 
-pub(super) fn unkept(why: &str) -> Failure {
+pub(super) fn unkept(why: &ParcelError) -> Failure {
     Failure::new(
         FailureKind::Crashed,
         format!(

@@ -7,7 +7,7 @@ use super::pauses::next;
 use super::polls::{found, wait};
 use super::settle::{fail_all, unknown};
 use super::wire::{Endpoint, Parcel, State};
-use super::{Inner, Item, ParcelItem, ParcelRecord, Told, endpoints, now};
+use super::{Inner, Item, ParcelError, ParcelItem, ParcelRecord, Told, endpoints, now};
 use crate::adapters;
 use crate::providers::Service;
 use crate::spending::Spending;
@@ -305,7 +305,7 @@ fn record_of(item: &Item) -> ParcelItem {
     }
 }
 
-async fn forget(inner: &Arc<Inner>, name: &str) -> Result<(), String> {
+async fn forget(inner: &Arc<Inner>, name: &str) -> Result<(), ParcelError> {
     let name = name.to_owned();
     inner.stored(move |store| store.unsent(&name)).await
 }

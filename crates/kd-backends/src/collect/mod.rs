@@ -20,7 +20,7 @@ mod wire;
 
 pub(crate) use ask::{Collected, Counted, Untimed};
 pub use deliver::cancel;
-pub use store::{KeptReply, ParcelItem, ParcelRecord, ParcelResult, ParcelStore};
+pub use store::{KeptReply, ParcelError, ParcelItem, ParcelRecord, ParcelResult, ParcelStore};
 
 use crate::providers::Service;
 use crate::spending::{Permit, Spending};
@@ -261,15 +261,15 @@ impl Inner {
     /// Calls the store on a thread that may block.
     async fn stored<T: Send + 'static>(
         self: &Arc<Self>,
-        call: impl FnOnce(&dyn ParcelStore) -> Result<T, String> + Send + 'static,
-    ) -> Result<T, String> {
+        call: impl FnOnce(&dyn ParcelStore) -> Result<T, ParcelError> + Send + 'static,
+    ) -> Result<T, ParcelError> {
         let store = Arc::clone(&self.store);
         let done = tokio::task::spawn_blocking(move || call(&*store)).await;
-        done.unwrap_or_else(|error| Err(error.to_string()))
+        done.unwrap_or_else(|error| Err(ParcelError::Stopped(error.to_string())))
     }
 
     /// Reads what earlier runs have left, once, and follows their provider batches as far as their service is known.
-    async fn load(self: &Arc<Self>) -> Result<(), String> {
+    async fn load(self: &Arc<Self>) -> Result<(), ParcelError> {
         let load = || async {
             let (open, kept) = self
                 .stored(|store| Ok((store.open()?, store.kept()?)))
@@ -286,7 +286,7 @@ impl Inner {
                 }
             }
             state.left = open;
-            Ok::<(), String>(())
+            Ok::<(), ParcelError>(())
         };
         self.loaded.get_or_try_init(load).await?;
         self.follow_left();

@@ -55,47 +55,58 @@ pub struct KeptReply {
     pub digest: String,
 }
 
-/// Keeps provider batches and replies. Every call is one transaction; an error is a text for the user.
+/// The reason why a store of provider batches failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ParcelError {
+    /// It cannot be read or written. The text says what to do.
+    #[error(transparent)]
+    Store(Box<dyn std::error::Error + Send + Sync>),
+    /// The call was stopped before it ended.
+    #[error("{0}")]
+    Stopped(String),
+}
+
+/// Keeps provider batches and replies. Every call is one transaction.
 pub trait ParcelStore: Send + Sync {
     /// Returns the provider batches that are not over.
     ///
     /// # Errors
     /// They cannot be read.
-    fn open(&self) -> Result<Vec<ParcelRecord>, String>;
+    fn open(&self) -> Result<Vec<ParcelRecord>, ParcelError>;
     /// Returns the replies that no question has used.
     ///
     /// # Errors
     /// They cannot be read.
-    fn kept(&self) -> Result<Vec<KeptReply>, String>;
+    fn kept(&self) -> Result<Vec<KeptReply>, ParcelError>;
     /// Returns such a reply, and records the thread that uses it.
     ///
     /// # Errors
     /// It cannot be read or written.
-    fn take(&self, id: &str, thread: Option<&str>) -> Result<Option<String>, String>;
+    fn take(&self, id: &str, thread: Option<&str>) -> Result<Option<String>, ParcelError>;
     /// Records a provider batch that is about to be handed over.
     ///
     /// # Errors
     /// It cannot be written: the batch must not be sent.
-    fn sending(&self, parcel: &ParcelRecord) -> Result<(), String>;
+    fn sending(&self, parcel: &ParcelRecord) -> Result<(), ParcelError>;
     /// Records the id that the provider gave it.
     ///
     /// # Errors
     /// It cannot be written.
-    fn sent(&self, name: &str, remote: &str) -> Result<(), String>;
+    fn sent(&self, name: &str, remote: &str) -> Result<(), ParcelError>;
     /// Removes a provider batch that the provider does not have.
     ///
     /// # Errors
     /// It cannot be written.
-    fn unsent(&self, name: &str) -> Result<(), String>;
+    fn unsent(&self, name: &str) -> Result<(), ParcelError>;
     /// Records that the results of a provider batch cannot be had now: each request counts with its maximum from now on,
     /// and its result, if it comes, costs nothing more.
     ///
     /// # Errors
     /// It cannot be written.
-    fn unknown(&self, name: &str) -> Result<(), String>;
+    fn unknown(&self, name: &str) -> Result<(), ParcelError>;
     /// Records the results of a provider batch that is over, and what they have spent.
     ///
     /// # Errors
     /// They cannot be written.
-    fn ended(&self, name: &str, results: &[ParcelResult]) -> Result<(), String>;
+    fn ended(&self, name: &str, results: &[ParcelResult]) -> Result<(), ParcelError>;
 }

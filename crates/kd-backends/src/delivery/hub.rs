@@ -3,7 +3,7 @@
 use super::Progress;
 use super::store::Place;
 use crate::env::Env;
-use crate::transport::client::{self, Certificates};
+use crate::transport::client::{self, Certificates, NoClient};
 use kd_local::catalog::KnownModel;
 use reqwest::header::{CONTENT_RANGE, RANGE};
 use reqwest::redirect::Policy;
@@ -28,7 +28,7 @@ fn limited(builder: ClientBuilder) -> ClientBuilder {
 }
 
 /// Returns a client for one address, which follows no redirect.
-pub(super) fn one_host(url: &str) -> Result<Client, String> {
+pub(super) fn one_host(url: &str) -> Result<Client, NoClient> {
     client::create(url, Certificates::System, |builder| {
         limited(builder).redirect(Policy::none())
     })
@@ -50,7 +50,7 @@ pub(super) async fn fetch(
 ) -> Result<(), String> {
     let endpoint = name(env);
     let url = model.hub.url(&endpoint);
-    let client = client::create(&url, Certificates::System, limited)?;
+    let client = client::create(&url, Certificates::System, limited).map_err(|e| e.to_string())?;
     let mut have = length(place);
     progress(Progress::Trying {
         from: endpoint,
@@ -86,7 +86,7 @@ pub(super) async fn fetch(
 /// Asks the hub for the SHA-256 of a file, before anything is downloaded. `None` if it names none: mirrors need not.
 /// The header is on the hub's own response, which may redirect to the file.
 async fn named(url: &str) -> Result<Option<String>, String> {
-    let client = one_host(url)?;
+    let client = one_host(url).map_err(|e| e.to_string())?;
     let response = match client.head(url).send().await {
         Ok(response) => response,
         Err(e) if e.is_connect() => {

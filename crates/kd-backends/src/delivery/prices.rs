@@ -14,26 +14,46 @@ pub fn address(commit: &str) -> String {
     )
 }
 
+/// The reason why no list was downloaded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListError {
+    /// The address is not encrypted, and not on this machine.
+    #[error("an address begins with https://")]
+    Address,
+    /// No HTTPS client can be created.
+    #[error("{0}")]
+    Client(String),
+    /// The address does not answer, or stops in the middle.
+    #[error("it cannot be reached ({0})")]
+    Unreachable(String),
+    /// It answers something else than the list.
+    #[error("it answered {0}")]
+    Status(String),
+    /// It sends more than [`LIST_BYTES_MAX`].
+    #[error("it is longer than {} MiB", LIST_BYTES_MAX >> 20)]
+    TooLong,
+}
+
 /// Downloads an address. Sends nothing but the request.
 ///
 /// # Errors
-/// The reason, as a text for the user.
-pub async fn fetch(url: &str) -> Result<Vec<u8>, String> {
+/// If the address may not be used, does not answer, or answers no list.
+pub async fn fetch(url: &str) -> Result<Vec<u8>, ListError> {
     let may = url.starts_with("https://") || (is_loopback(url) && url.starts_with("http://"));
     if !may {
-        return Err("an address begins with https://".to_owned());
+        return Err(ListError::Address);
     }
-    let client = one_host(url)?;
-    let unreachable = |e: reqwest::Error| format!("it cannot be reached ({})", io_words(&e));
+    let client = one_host(url).map_err(|e| ListError::Client(e.to_string()))?;
+    let unreachable = |e: reqwest::Error| ListError::Unreachable(io_words(&e));
     let mut response = client.get(url).send().await.map_err(unreachable)?;
     if !response.status().is_success() {
-        return Err(format!("it answered {}", response.status()));
+        return Err(ListError::Status(response.status().to_string()));
     }
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() as u64 > LIST_BYTES_MAX {
-            return Err(format!("it is longer than {} MiB", LIST_BYTES_MAX >> 20));
+            return Err(ListError::TooLong);
         }
     }
     Ok(bytes)

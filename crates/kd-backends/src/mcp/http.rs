@@ -45,7 +45,7 @@ impl Http {
         // A redirect would send the token elsewhere.
         let stay = |builder: ClientBuilder| builder.redirect(reqwest::redirect::Policy::none());
         let client = client::create(url, Certificates::System, stay)
-            .map_err(|said| Failure::new(FailureKind::Crashed, said))?;
+            .map_err(|why| Failure::new(FailureKind::Crashed, why.to_string()))?;
         Ok(Self {
             peer,
             url: url.to_owned(),

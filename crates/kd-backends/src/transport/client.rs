@@ -22,27 +22,31 @@ pub(crate) enum Certificates {
     Nothing,
 }
 
+/// The reason why an HTTP client cannot be created: usually, the certificates of the system cannot be read.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot create an HTTPS client: {0}")]
+pub(crate) struct NoClient(String);
+
 /// Creates the HTTP client for an address; `shape` sets what only this client needs. Addresses of this machine are
 /// reached without a proxy.
 ///
 /// # Errors
 ///
-/// The reason, as a text for the user, if the certificates of the system cannot be read.
+/// If the certificates of the system cannot be read.
 pub(crate) fn create(
     url: &str,
     certificates: Certificates,
     shape: impl FnOnce(ClientBuilder) -> ClientBuilder,
-) -> Result<Client, String> {
-    let failed = |error: String| format!("cannot create an HTTPS client: {error}");
+) -> Result<Client, NoClient> {
     let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls(certificates).map_err(failed)?)
+        .tls_backend_preconfigured(tls(certificates)?)
         .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_LIMIT);
     if is_loopback(url) {
         builder = builder.no_proxy();
     }
     let created = shape(builder).build();
-    created.map_err(|error| failed(error.to_string()))
+    created.map_err(|error| NoClient(error.to_string()))
 }
 
 /// Returns whether an address is on this machine.
@@ -57,14 +61,14 @@ pub(crate) fn is_loopback(url: &str) -> bool {
             .is_ok_and(|ip| ip.is_loopback())
 }
 
-fn tls(certificates: Certificates) -> Result<ClientConfig, String> {
+fn tls(certificates: Certificates) -> Result<ClientConfig, NoClient> {
     let provider = Arc::new(ring::default_provider());
     let tls = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| NoClient(error.to_string()))?;
     let tls = match certificates {
         Certificates::System => {
-            let verifier = Verifier::new(provider).map_err(|error| error.to_string())?;
+            let verifier = Verifier::new(provider).map_err(|error| NoClient(error.to_string()))?;
             tls.dangerous()
                 .with_custom_certificate_verifier(Arc::new(verifier))
         }

@@ -2,7 +2,7 @@
 //! user's ledger when they are paid.
 
 use super::batches::Batches;
-use kd_core::ledger::{Entry, Ledger, Noted};
+use kd_core::ledger::{Entry, Ledger, NotSent, Noted};
 use kd_core::spending::Spent;
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,7 +71,7 @@ impl Ledger for BatchAccount {
             .sending((&self.batch, self.run), reservation, at_most);
         Box::pin(ready(noted.map_err(|error| {
             self.exhausted();
-            error.to_string()
+            NotSent::Lost(error.to_string())
         })))
     }
 

@@ -5,7 +5,7 @@ use super::error::FleetError;
 use super::money::{Request, Sending, Settled};
 use super::pace::{self, Slots};
 use super::store::Fleet;
-use kd_core::ledger::{Entry, Ledger, Noted};
+use kd_core::ledger::{Entry, Ledger, NotSent, Noted};
 use kd_core::spending::Spent;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -128,8 +128,8 @@ impl FleetAccount {
         &self,
         reservation: u64,
         key: (i64, i64),
-        noted: Result<Sending, String>,
-    ) -> Result<(), String> {
+        noted: Result<Sending, NotSent>,
+    ) -> Result<(), NotSent> {
         match noted {
             Ok(Sending::Yes) => {
                 self.open_requests().insert(reservation, key);
@@ -138,11 +138,11 @@ impl FleetAccount {
             Ok(Sending::Over(cut)) => {
                 self.is_over.store(true, Ordering::SeqCst);
                 self.exhausted();
-                Err(format!("{} of the batch is reached", cut.words()))
+                Err(NotSent::Limit(format!("{} of the batch", cut.words())))
             }
             Ok(Sending::Gone | Sending::Limited) => {
                 self.cut_off();
-                Err("the lease of this worker is over".to_owned())
+                Err(NotSent::Lost("the lease of this worker is over".to_owned()))
             }
             Err(error) => {
                 self.cut_off();
@@ -188,7 +188,9 @@ impl Ledger for FleetAccount {
         Box::pin(async move {
             noted.await.unwrap_or_else(|_| {
                 account.cut_off();
-                Err("the thread of the database has ended".to_owned())
+                Err(NotSent::Lost(
+                    "the thread of the database has ended".to_owned(),
+                ))
             })
         })
     }

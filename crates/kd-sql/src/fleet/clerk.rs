@@ -5,6 +5,7 @@ use super::address::Store;
 use super::error::FleetError;
 use super::link::Link;
 use super::money::{self, Request, Sending};
+use kd_core::ledger::NotSent;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -16,7 +17,7 @@ const TOGETHER: usize = 256;
 type Call = Box<dyn FnOnce(&mut Link) + Send>;
 
 /// Gets whether a request may be sent, or why that is not known.
-type Then = Box<dyn FnOnce(Result<Sending, String>) + Send>;
+type Then = Box<dyn FnOnce(Result<Sending, NotSent>) + Send>;
 
 enum Task {
     Announce(Request, Then),
@@ -56,7 +57,7 @@ impl Clerk {
     pub(super) fn announce(
         &self,
         request: Request,
-        then: impl FnOnce(Result<Sending, String>) + Send + 'static,
+        then: impl FnOnce(Result<Sending, NotSent>) + Send + 'static,
     ) {
         let _ = self.tasks.send(Task::Announce(request, Box::new(then)));
     }
@@ -96,10 +97,10 @@ fn announce(link: &mut Link, requests: &[Request], thens: Vec<Then>) {
 }
 
 /// Records requests; returns for each whether it may be sent.
-fn sending(link: &mut Link, requests: &[Request]) -> Vec<Result<Sending, String>> {
+fn sending(link: &mut Link, requests: &[Request]) -> Vec<Result<Sending, NotSent>> {
     let mut answers = match link.statement(|tx| money::sending(tx, requests)) {
         Ok(all) => all,
-        Err(error) => return vec![Err(error.to_string()); requests.len()],
+        Err(error) => return vec![Err(lost(&error)); requests.len()],
     };
     let mut limited: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, request) in requests.iter().enumerate() {
@@ -118,11 +119,15 @@ fn sending(link: &mut Link, requests: &[Request]) -> Vec<Result<Sending, String>
                     }
                 }
             }
-            Err(error) => failed.extend(places.into_iter().map(|at| (at, error.to_string()))),
+            Err(error) => failed.extend(places.into_iter().map(|at| (at, lost(&error)))),
         }
     }
     let answers = answers.into_iter().enumerate();
     answers
         .map(|(at, answer)| failed.remove(&at).map_or(Ok(answer), Err))
         .collect()
+}
+
+fn lost(error: &FleetError) -> NotSent {
+    NotSent::Lost(error.to_string())
 }

@@ -3,7 +3,7 @@
 use crate::postgres_server::postgres_schema;
 use jiff::Timestamp;
 use kd_core::batch::{Method, Row, Status};
-use kd_core::ledger::Ledger;
+use kd_core::ledger::{Ledger, NotSent};
 use kd_core::spending::Spent;
 use kd_sql::batch::{Asked, Job, NewBatch};
 use kd_sql::fleet::{
@@ -148,7 +148,7 @@ pub(crate) fn back(fleet: &mut Fleet, place: u64, pause: Duration, asked: bool) 
 }
 
 /// Announces a request, and waits until it is recorded.
-pub(crate) fn sending(account: &FleetAccount, request: u64, most: &Spent) -> Result<(), String> {
+pub(crate) fn sending(account: &FleetAccount, request: u64, most: &Spent) -> Result<(), NotSent> {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let noted = account.sending(request, most);
     runtime.expect("a runtime").block_on(noted)
