@@ -4,7 +4,7 @@
 //! begin with a slash is a message, as is one that begins with two (the first is stripped) or with something that looks
 //! like a path.
 
-use crate::ids::SeatName;
+use crate::ids::{BadSeatName, SeatName};
 use crate::op::Op;
 use std::fmt;
 
@@ -52,13 +52,30 @@ pub struct SlashCommand {
     pub doc: &'static str,
     /// Whether it requires a screen.
     pub screen_only: bool,
-    make: fn(Option<&str>) -> Result<Slash, String>,
+    make: fn(Option<&str>) -> Result<Slash, BadArgument>,
 }
 
 impl fmt::Debug for SlashCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SlashCommand(/{})", self.name)
     }
+}
+
+/// The reason why a command does not take its argument.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum BadArgument {
+    /// What to write instead.
+    #[error("{0}")]
+    Write(&'static str),
+    /// A count that is no number.
+    #[error("`{0}` is not a whole number of 1 or more")]
+    Count(String),
+    /// A number of turns that is no number.
+    #[error("{0} is not a number of turns: write 0, 1, 2 … or `default`")]
+    Turns(String),
+    /// A name that no member can have.
+    #[error(transparent)]
+    Name(#[from] BadSeatName),
 }
 
 /// A parsed slash command.
@@ -228,7 +245,9 @@ pub const COMMANDS: &[SlashCommand] = &[
         doc: "mark the newest verdict of this thread: right, wrong, a share, or the right answer",
         screen_only: false,
         make: |arg| {
-            let word = arg.ok_or("write `right`, `wrong`, or the right answer")?;
+            let word = arg.ok_or(BadArgument::Write(
+                "write `right`, `wrong`, or the right answer",
+            ))?;
             Ok(Slash::Mark(word.to_owned()))
         },
     },
@@ -254,11 +273,11 @@ pub const COMMANDS: &[SlashCommand] = &[
             };
             let names: Vec<&str> = names.split_whitespace().collect();
             let &[one, other] = names.as_slice() else {
-                return Err("name two members, or none".to_owned());
+                return Err(BadArgument::Write("name two members, or none"));
             };
             let (one, other) = (seat(one)?, seat(other)?);
             if one == other {
-                return Err("name two different members".to_owned());
+                return Err(BadArgument::Write("name two different members"));
             }
             Ok(Slash::Compare(Some((one, other))))
         },
@@ -300,9 +319,11 @@ pub const COMMANDS: &[SlashCommand] = &[
                 None => Slash::ShowAuto,
                 Some("default") => Slash::Op(Op::Auto { messages: None }),
                 Some(number) => Slash::Op(Op::Auto {
-                    messages: Some(number.parse().map_err(|_| {
-                        format!("{number} is not a number of turns: write 0, 1, 2 … or `default`")
-                    })?),
+                    messages: Some(
+                        number
+                            .parse()
+                            .map_err(|_| BadArgument::Turns(number.to_owned()))?,
+                    ),
                 }),
             })
         },
@@ -527,18 +548,18 @@ pub fn help(screen: bool) -> Vec<String> {
         .collect()
 }
 
-fn counted(text: &str) -> Result<u32, String> {
+fn counted(text: &str) -> Result<u32, BadArgument> {
     let number = text.trim_start_matches('#').parse().ok();
     let number = number.filter(|number| *number > 0);
-    number.ok_or_else(|| format!("`{text}` is not a whole number of 1 or more"))
+    number.ok_or_else(|| BadArgument::Count(text.to_owned()))
 }
 
-fn needed(arg: Option<&str>) -> Result<SeatName, String> {
-    seat(arg.ok_or("name a member")?)
+fn needed(arg: Option<&str>) -> Result<SeatName, BadArgument> {
+    seat(arg.ok_or(BadArgument::Write("name a member"))?)
 }
 
-fn seat(name: &str) -> Result<SeatName, String> {
-    SeatName::new(name.trim_start_matches('@')).map_err(|e| e.to_string())
+fn seat(name: &str) -> Result<SeatName, BadArgument> {
+    Ok(SeatName::new(name.trim_start_matches('@'))?)
 }
 
 #[cfg(test)]

@@ -17,7 +17,15 @@ use crate::usage::Usage;
 use jiff::Timestamp;
 
 /// The reason why an operation is refused, with advice.
-type Refusal = String;
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Refusal(String);
+
+impl From<&str> for Refusal {
+    fn from(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
 
 impl Council {
     /// Executes an operation, or reports why not; then nothing has changed.
@@ -42,6 +50,7 @@ impl Council {
             }
         };
         if let Err(why) = done {
+            let why = why.to_string();
             fx.events.push(Event::OpRefused { why });
         }
     }
@@ -57,10 +66,10 @@ impl Council {
             return Err("the thread is closing: open it again to continue".into());
         }
         if body.len() > self.limits.say_bytes_max {
-            return Err(format!(
+            return Err(Refusal(format!(
                 "the message is longer than {} bytes: put the long part into a file and name it",
                 self.limits.say_bytes_max
-            ));
+            )));
         }
         let body = clean_text(body).trim().to_owned();
         if body.is_empty() {
@@ -72,10 +81,10 @@ impl Council {
         };
         let (to, call) = self.address(&body, to)?;
         if self.waiting.len() >= self.limits.waiting_max {
-            return Err(format!(
+            return Err(Refusal(format!(
                 "{} messages are waiting already: wait, or interrupt first",
                 self.waiting.len()
-            ));
+            )));
         }
         fx.events.extend(near_miss.map(super::notice));
         let id = self.queue.next_id(now);
@@ -120,7 +129,9 @@ impl Council {
         let answer = |m: &&&Message| m.from == seat.as_str() && m.is_sound() && !m.is_pass();
         let Some(answer) = answers.iter().rev().find(answer) else {
             return Err(match self.members.contains(seat) {
-                true => format!("{seat} has not answered yet: there is nothing to choose"),
+                true => Refusal(format!(
+                    "{seat} has not answered yet: there is nothing to choose"
+                )),
                 false => self.unknown(seat),
             });
         };
@@ -144,11 +155,11 @@ impl Council {
                 .iter()
                 .find(|name| strsim::damerau_levenshtein(name, mode) <= 2)
                 .map(|name| format!("did you mean {name}? "));
-            return Err(format!(
+            return Err(Refusal(format!(
                 "there is no mode {mode}: {}modes are {}",
                 near.unwrap_or_default(),
                 names.join(", ")
-            ));
+            )));
         };
         self.kind = *kind;
         self.changed = true;
@@ -210,7 +221,7 @@ impl Council {
                 return Err(self.unknown(&seat));
             }
             if self.roster.is_muted(&seat) {
-                return Err(format!("{seat} is muted: unmute it first"));
+                return Err(Refusal(format!("{seat} is muted: unmute it first")));
             }
             if !named.contains(&seat) {
                 named.push(seat);
@@ -239,13 +250,13 @@ impl Council {
     fn unknown(&self, seat: &SeatName) -> Refusal {
         let known: Vec<&SeatName> = self.members.iter().collect();
         match nearest(seat.as_str(), &known) {
-            Some(near) => format!("no member is named {seat}: did you mean {near}?"),
+            Some(near) => Refusal(format!("no member is named {seat}: did you mean {near}?")),
             None => {
                 let names: Vec<&str> = self.members.iter().map(SeatName::as_str).collect();
-                format!(
+                Refusal(format!(
                     "no member is named {seat}: the members are {}",
                     names.join(", ")
-                )
+                ))
             }
         }
     }
@@ -300,7 +311,7 @@ impl Council {
     fn stop(&mut self, seat: &SeatName, fx: &mut Effects) -> Result<(), Refusal> {
         if !self.floor.holds(seat) {
             return Err(match self.roster.get(seat) {
-                Some(_) => format!("{seat} is not speaking"),
+                Some(_) => Refusal(format!("{seat} is not speaking")),
                 None => self.unknown(seat),
             });
         }
@@ -314,7 +325,7 @@ impl Council {
         }
         if !self.roster.set_muted(&seat, muted) {
             let already = if muted { "muted already" } else { "not muted" };
-            return Err(format!("{seat} is {already}"));
+            return Err(Refusal(format!("{seat} is {already}")));
         }
         fx.events.push(Event::SeatMuted { seat, muted });
         Ok(())
@@ -346,9 +357,9 @@ impl Council {
         let mut failed = round.failed();
         failed.retain(|s| seat.is_none_or(|only| only == s) && !self.floor.holds(s));
         if let Some(seat) = failed.iter().find(|s| self.others.hold(s)) {
-            return Err(format!(
+            return Err(Refusal(format!(
                 "{seat} is answering another kd process in this thread: wait for its answer"
-            ));
+            )));
         }
         let all = failed.len();
         failed.retain(|s| !self.roster.is_muted(s));
@@ -356,9 +367,9 @@ impl Council {
             let chair_failed = round.conclusion == Conclusion::Missing && seat.is_none();
             if !(idle && chair_failed && all == 0) {
                 return Err(match (all, seat) {
-                    (0, Some(seat)) => format!("the last turn of {seat} did not fail"),
-                    (0, None) => "no member failed".to_owned(),
-                    _ => "the failed members are muted: unmute them first".to_owned(),
+                    (0, Some(seat)) => Refusal(format!("the last turn of {seat} did not fail")),
+                    (0, None) => "no member failed".into(),
+                    _ => "the failed members are muted: unmute them first".into(),
                 });
             }
         }

@@ -6,6 +6,7 @@
 //! continues what a killed session left: unsent messages are sent; for sent ones, exactly the members without a message
 //! are asked.
 
+use super::ops::Refusal;
 use super::table::{Call, Spoke};
 use super::{Council, Round, Stage, Words, notice};
 use crate::delivery::{self, Delivery};
@@ -90,7 +91,7 @@ impl Council {
     }
 
     /// Resumes what another session left, oldest first.
-    pub(super) fn resume(&mut self, fx: &mut Effects) -> Result<(), String> {
+    pub(super) fn resume(&mut self, fx: &mut Effects) -> Result<(), Refusal> {
         if self.closed {
             return Err("the thread is closing: open it again to continue".into());
         }

@@ -43,12 +43,25 @@ const KEY_CHARS_MAX: usize = 200;
 /// Maximum characters of code.
 const CODE_CHARS_MAX: usize = 4_000;
 
+/// The reason why a text names no kind of answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadAnswerKind {
+    /// `choice` has fewer than two options.
+    #[error("`choice` needs options: choice:yes,no")]
+    NoOptions,
+    /// There is no such kind.
+    #[error(
+        "`{0}` is no kind of answer: it is choice:a,b, yes-no, number, date, exact, json, set, ranking, code, judged or text"
+    )]
+    Unknown(String),
+}
+
 impl AnswerKind {
     /// Parses `choice:a,b`, `yes-no`, `number`, `date`, `exact`, `json`, `set`, `ranking`, `code`, `judged`, `text`.
     ///
     /// # Errors
     /// If the kind is unknown, or `choice` has fewer than two options.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, BadAnswerKind> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let options: Vec<String> = rest
             .split(',')
@@ -57,7 +70,7 @@ impl AnswerKind {
             .collect();
         Ok(match kind.trim() {
             "choice" if options.len() >= 2 => Self::Choice { options },
-            "choice" => return Err("`choice` needs options: choice:yes,no".into()),
+            "choice" => return Err(BadAnswerKind::NoOptions),
             "yes-no" => Self::Choice {
                 options: vec!["yes".into(), "no".into()],
             },
@@ -71,9 +84,7 @@ impl AnswerKind {
             "judged" => Self::Judged,
             "text" => Self::Text,
             other => {
-                return Err(format!(
-                    "`{other}` is no kind of answer: it is choice:a,b, yes-no, number, date, exact, json, set, ranking, code, judged or text"
-                ));
+                return Err(BadAnswerKind::Unknown(other.to_owned()));
             }
         })
     }
@@ -473,7 +484,7 @@ mod tests {
             let written = if name == "choice" { "choice:a,b" } else { name };
             assert_eq!(kind(written).name(), name);
         }
-        let told = AnswerKind::parse("poem").unwrap_err();
+        let told = AnswerKind::parse("poem").unwrap_err().to_string();
         let (_, known) = told.split_once(':').unwrap();
         let words = known.split(|c: char| !c.is_alphanumeric() && c != '-');
         let named = words.filter(|word| kd_eval::marks::KINDS.contains(word));
@@ -516,7 +527,12 @@ mod tests {
             assert_eq!(kind(how).key(text), None, "{how} {text}");
         }
         assert!(AnswerKind::parse("choice:a").is_err());
-        assert!(AnswerKind::parse("poem").unwrap_err().contains("judged"));
+        assert!(
+            AnswerKind::parse("poem")
+                .unwrap_err()
+                .to_string()
+                .contains("judged")
+        );
     }
 
     #[test]

@@ -131,8 +131,8 @@ pub struct Candidate {
 pub struct Grouped {
     /// The judge.
     pub seat: usize,
-    /// Groups of candidates, or why they do not count.
-    pub groups: Result<Vec<Vec<usize>>, String>,
+    /// Groups of candidates; `None` if they do not count.
+    pub groups: Option<Vec<Vec<usize>>>,
     /// Claims.
     pub claims: Vec<ReadClaim>,
     /// Points that no answer covers.

@@ -23,19 +23,39 @@ pub struct Checked {
     pub note: Option<String>,
 }
 
+/// The reason why a finding is dropped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unconfirmed {
+    /// Its path leads out of the reviewed tree.
+    #[error("its path leads out of the reviewed tree")]
+    Outside,
+    /// Its file is not part of the change.
+    #[error("its file is not part of the change")]
+    Unchanged,
+    /// It quotes no code.
+    #[error("it quotes no code")]
+    NoCode,
+    /// It quotes too many lines.
+    #[error("it quotes more than {QUOTE_LINES_MAX} lines")]
+    TooLong,
+    /// The file, which is named, does not contain what it quotes.
+    #[error("`{0}` does not hold the quoted code")]
+    NotHeld(String),
+}
+
 /// Checks a finding. `text` returns the reviewed side of a changed file; `None` for every other path.
 ///
 /// # Errors
 /// If the finding names a file outside of the change, or quotes no code, too many lines, or code that the file does not
-/// contain. The error says which.
+/// contain.
 pub fn check<'a>(
     finding: &Finding,
     text: impl Fn(&str) -> Option<&'a str>,
-) -> Result<Checked, String> {
+) -> Result<Checked, Unconfirmed> {
     let named = resolve(&finding.file, text)?;
     let readings = readings(&finding.quote);
     if !readings.is_empty() && readings.iter().all(|wanted| wanted.len() > QUOTE_LINES_MAX) {
-        return Err(format!("it quotes more than {QUOTE_LINES_MAX} lines"));
+        return Err(Unconfirmed::TooLong);
     }
     let found = named.iter().find_map(|(file, text)| {
         let lines = nearest(text, &readings, finding.lines)?;
@@ -45,11 +65,8 @@ pub fn check<'a>(
         let is_code = |line: &str| !line.trim().is_empty() && !is_fence(line);
         let file = named.first().map(|(file, _)| file.as_str());
         return Err(match finding.quote.lines().any(is_code) {
-            true => format!(
-                "`{}` does not hold the quoted code",
-                file.unwrap_or_default()
-            ),
-            false => "it quotes no code".to_owned(),
+            true => Unconfirmed::NotHeld(file.unwrap_or_default().to_owned()),
+            false => Unconfirmed::NoCode,
         });
     };
     let told = finding.lines;
@@ -107,17 +124,16 @@ fn range(lines: Lines) -> String {
 fn resolve<'a>(
     path: &str,
     text: impl Fn(&str) -> Option<&'a str>,
-) -> Result<Vec<(String, &'a str)>, String> {
+) -> Result<Vec<(String, &'a str)>, Unconfirmed> {
     let found = spellings(path).into_iter().find_map(|name| {
         let text = text(&name)?;
         Some((name, text))
     });
     let Some((name, first)) = found else {
-        let why = match leads_out(path.trim().trim_matches('`')) {
-            true => "its path leads out of the reviewed tree",
-            false => "its file is not part of the change",
-        };
-        return Err(why.to_owned());
+        return Err(match leads_out(path.trim().trim_matches('`')) {
+            true => Unconfirmed::Outside,
+            false => Unconfirmed::Unchanged,
+        });
     };
     let alike = (2..).map(|number| diff::numbered(&name, number));
     let alike = alike.map_while(|name| Some((text(&name)?, name)));
@@ -325,7 +341,7 @@ mod tests {
         "\\\\h\\s",
     ];
 
-    fn finding(path: &str) -> Result<Checked, String> {
+    fn finding(path: &str) -> Result<Checked, Unconfirmed> {
         let mut files: BTreeMap<String, String> = SPELLINGS
             .iter()
             .map(|(name, _)| ((*name).to_owned(), format!("let abc = {name:?};\n")))
@@ -352,16 +368,9 @@ mod tests {
             }
         }
         for path in OUTSIDE {
-            assert_eq!(
-                finding(path),
-                Err("its path leads out of the reviewed tree".to_owned()),
-                "{path}"
-            );
+            assert_eq!(finding(path), Err(Unconfirmed::Outside), "{path}");
         }
-        assert_eq!(
-            finding("src/b.rs"),
-            Err("its file is not part of the change".to_owned())
-        );
+        assert_eq!(finding("src/b.rs"), Err(Unconfirmed::Unchanged));
     }
 
     #[test]
@@ -388,7 +397,7 @@ mod tests {
         }
         assert_eq!(
             place("let d = 4;"),
-            Err("`x` does not hold the quoted code".to_owned())
+            Err(Unconfirmed::NotHeld("x".to_owned()))
         );
     }
 }

@@ -432,7 +432,7 @@ fn quotes_are_checked_against_the_tree() {
         ("C:\\src\\sum.rs", LOOP, "out of the reviewed tree"),
         ("~/src/sum.rs", LOOP, "out of the reviewed tree"),
     ] {
-        let error = at(file, 3, quote).expect_err(quote);
+        let error = at(file, 3, quote).expect_err(quote).to_string();
         assert!(error.contains(why), "{error}");
     }
 }
@@ -487,7 +487,7 @@ fn quotes_of_code_that_looks_like_a_fence_a_number_or_a_diff_are_found() {
         ("-200: OK", "does not hold"),
         ("```\nlet z = 1;\n```", "does not hold"),
     ] {
-        let error = at(quote).expect_err(quote);
+        let error = at(quote).expect_err(quote).to_string();
         assert!(error.contains(why), "{quote}: {error}");
     }
 }

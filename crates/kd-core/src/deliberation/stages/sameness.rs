@@ -162,7 +162,7 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     });
     board.readings.push(Grouped {
         seat: reply.seat,
-        groups,
+        groups: groups.ok(),
         claims,
         missing: lines_in(&object, "missing", MISSING_MAX),
     });
@@ -323,10 +323,8 @@ fn merged(
 ) -> Vec<Vec<usize>> {
     let count = board.candidates.len();
     let alone = || (0..count).map(|c| vec![c]).collect();
-    let counting: Vec<&Vec<Vec<usize>>> = readings
-        .iter()
-        .filter_map(|r| r.groups.as_ref().ok())
-        .collect();
+    let counting: Vec<&Vec<Vec<usize>>> =
+        readings.iter().filter_map(|r| r.groups.as_ref()).collect();
     let [one, two] = counting.as_slice() else {
         notices.push(format!(
             "{} of {READINGS} readings count: answers are the same only where their words are",

@@ -406,7 +406,7 @@ impl Review {
                     self.dropped.push(Dropped {
                         member: name.clone(),
                         finding,
-                        why,
+                        why: why.to_string(),
                     });
                 }
             }
