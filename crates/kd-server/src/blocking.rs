@@ -1,5 +1,6 @@
 //! Calls of the host, which may block.
 
+use crate::error::Stopped;
 use kd_app::host::Host;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -10,14 +11,14 @@ const OPENING_MAX: usize = 16;
 /// Makes a host call off the event loop.
 ///
 /// # Errors
-/// If the call panicked.
+/// If the call panicked, or the process stops.
 pub(crate) async fn off<T: Send + 'static>(
     host: &Arc<dyn Host>,
     work: impl FnOnce(&dyn Host) -> T + Send + 'static,
-) -> Result<T, String> {
+) -> Result<T, Stopped> {
     let host = host.clone();
     let done = tokio::task::spawn_blocking(move || work(host.as_ref())).await;
-    done.map_err(|e| e.to_string())
+    done.map_err(|e| Stopped(e.to_string()))
 }
 
 /// Opens sessions, a few at the same time, so that hundreds of clients that ask at once do not get hundreds of threads.
@@ -38,7 +39,7 @@ impl Opening {
         &self,
         host: &Arc<dyn Host>,
         work: impl FnOnce(&dyn Host) -> T + Send + 'static,
-    ) -> Result<T, String> {
+    ) -> Result<T, Stopped> {
         let host = host.clone();
         self.run(move || work(host.as_ref())).await
     }
@@ -46,11 +47,11 @@ impl Opening {
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, String> {
+    ) -> Result<T, Stopped> {
         // It is never closed.
         let _place = self.0.acquire().await;
         let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(|e| e.to_string())
+        done.map_err(|e| Stopped(e.to_string()))
     }
 }
 

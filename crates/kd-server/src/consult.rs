@@ -4,6 +4,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use crate::answer::{Answer, Told};
+use crate::error::NoAnswer;
 use crate::metrics::Metrics;
 use kd_app::{Started, Update};
 use kd_core::{Event, Op};
@@ -49,7 +50,7 @@ impl OpSender {
 pub(crate) struct Running {
     /// Its progress, until the end.
     pub(crate) told: UnboundedReceiver<Told>,
-    ended: JoinHandle<Result<Answer, String>>,
+    ended: JoinHandle<Result<Answer, NoAnswer>>,
     stop: CancellationToken,
     wishes: OpSender,
     _left: DropGuard,
@@ -70,9 +71,9 @@ impl Running {
     ///
     /// # Errors
     /// Why no member was asked, or what failed.
-    pub(crate) async fn end(&mut self) -> Result<Answer, String> {
+    pub(crate) async fn end(&mut self) -> Result<Answer, NoAnswer> {
         let ended = (&mut self.ended).await;
-        ended.unwrap_or_else(|e| Err(format!("the council failed: {e}")))
+        ended.unwrap_or_else(|e| Err(NoAnswer::Failed(e.to_string())))
     }
 }
 
@@ -160,7 +161,7 @@ async fn run(
     (tell, watch): (UnboundedSender<Told>, Option<UnboundedSender<Event>>),
     mut wished: UnboundedReceiver<Op>,
     stop: CancellationToken,
-) -> Result<Answer, String> {
+) -> Result<Answer, NoAnswer> {
     let Started {
         mut session,
         say,
@@ -172,7 +173,7 @@ async fn run(
     } = started;
     let mut updates = session.subscribe();
     if let Err(why) = session.send(say) {
-        return Err(format!("{why}: {}", why.hint()));
+        return Err(NoAnswer::Refused(format!("{why}: {}", why.hint())));
     }
     let mut answer = Answer::new(notices, acts, scratch.is_none());
     let mut stopped = false;
@@ -200,7 +201,7 @@ async fn run(
                 {
                     let why = why.clone();
                     session.close().await;
-                    return Err(why);
+                    return Err(NoAnswer::Refused(why));
                 }
                 if let Some(watch) = &watch
                     && !matches!(record.event, Event::TurnDelta { .. })

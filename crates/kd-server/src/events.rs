@@ -73,7 +73,9 @@ async fn events(
             let refusal: kd_app::host::Refusal = refusal;
             return (StatusCode::NOT_FOUND, refusal.0 + "\n").into_response();
         }
-        Err(why) => return (StatusCode::INTERNAL_SERVER_ERROR, why).into_response(),
+        Err(why) => {
+            return (StatusCode::INTERNAL_SERVER_ERROR, why.to_string()).into_response();
+        }
     };
     let feed = Feed {
         host,

@@ -57,14 +57,17 @@ pub struct Bound {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostName(String);
 
-impl std::str::FromStr for HostName {
-    type Err = String;
+/// The reason why a text is no host name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a host name has letters, digits, dots and hyphens, and may end with a port: kd.example.org, 10.0.0.7:7717, [fd00::7]"
+)]
+pub struct BadHostName;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || {
-            "a host name has letters, digits, dots and hyphens, and may end with a port: kd.example.org, 10.0.0.7:7717, [fd00::7]"
-                .to_owned()
-        };
+impl std::str::FromStr for HostName {
+    type Err = BadHostName;
+
+    fn from_str(text: &str) -> Result<Self, BadHostName> {
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
             _ => (text, None),
@@ -80,7 +83,7 @@ impl std::str::FromStr for HostName {
         let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
         match is_name && is_port {
             true => Ok(Self(text.to_ascii_lowercase())),
-            false => Err(bad()),
+            false => Err(BadHostName),
         }
     }
 }

@@ -8,6 +8,7 @@ mod answer;
 mod blocking;
 mod connections;
 mod consult;
+mod error;
 mod events;
 pub mod http;
 mod identity;
@@ -20,4 +21,5 @@ mod places;
 /// Path of MCP.
 pub(crate) const MCP: &str = "/mcp";
 
+pub use error::ServeError;
 pub use identity::{BadTokens, Tokens, generate};

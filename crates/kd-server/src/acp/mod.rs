@@ -11,6 +11,7 @@ mod turn;
 
 use crate::blocking::off;
 use crate::consult::Consultations;
+use crate::error::ServeError;
 use crate::mcp::{LINE_BYTES_MAX, Lines, TOO_LONG};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
@@ -75,7 +76,7 @@ pub async fn stdio(
     open: OpenFolder,
     folder: PathBuf,
     stop: impl Future<Output = ()>,
-) -> std::result::Result<(), String> {
+) -> std::result::Result<(), ServeError> {
     let council = Arc::new(Council {
         open,
         folder,
@@ -86,7 +87,7 @@ pub async fn stdio(
     let output = tokio::io::stdout().compat_write();
     let serving = serve(Arc::clone(&council), ByteStreams::new(output, input));
     let served = tokio::select! {
-        served = serving => served.map_err(|e| e.to_string()),
+        served = serving => served.map_err(|e| ServeError::Connection(e.to_string())),
         () = stop => Ok(()),
     };
     council.running.end().await;
@@ -183,8 +184,8 @@ fn about() -> InitializeResponse {
 }
 
 /// Returns an error that the user can act on.
-fn refused(why: impl Into<String>) -> Error {
-    Error::new(-32603, why.into())
+fn refused(why: impl ToString) -> Error {
+    Error::new(-32603, why.to_string())
 }
 
 /// Returns the error for a method that this agent does not have.

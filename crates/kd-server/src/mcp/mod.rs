@@ -15,6 +15,7 @@ mod tasks;
 mod tools;
 
 use crate::consult::Consultations;
+use crate::error::ServeError;
 use crate::identity::{Caller, Identity};
 use kd_app::host::Host;
 use kd_forum::account::Proof;
@@ -132,15 +133,16 @@ fn task_owner(context: &RequestContext<RoleServer>) -> tasks::Owner {
 ///
 /// # Errors
 /// If the client does not complete the handshake, or the server task panics.
-pub async fn stdio(server: Server, stop: impl Future<Output = ()>) -> Result<(), String> {
+pub async fn stdio(server: Server, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
     let councils = server.running.clone();
     let (input, output) = rmcp::transport::io::stdio();
     let serve = async {
         let running = server
             .serve((Lines::new(input, LINE_BYTES_MAX), output))
             .await
-            .map_err(|e| e.to_string())?;
-        running.waiting().await.map_err(|e| e.to_string())
+            .map_err(|e| ServeError::Handshake(e.to_string()))?;
+        let ended = running.waiting().await;
+        ended.map_err(|e| ServeError::Connection(e.to_string()))
     };
     let served = tokio::select! {
         served = serve => served.map(|_| ()),
@@ -330,7 +332,7 @@ async fn off<T: Send + 'static>(
     work: impl FnOnce(&dyn Host) -> T + Send + 'static,
 ) -> Result<T, ErrorData> {
     let done = crate::blocking::off(host, work).await;
-    done.map_err(|e| ErrorData::internal_error(e, None))
+    done.map_err(|e| ErrorData::internal_error(e.to_string(), None))
 }
 
 /// Returns an object as the protocol has it; an empty one for another value.

@@ -115,7 +115,7 @@ impl Tasks {
                     Ok(Value::Object(result)) => Ended::Done(result),
                     _ => Ended::Failed("the answer cannot be written".into()),
                 },
-                Err(why) => Ended::Failed(why),
+                Err(why) => Ended::Failed(why.to_string()),
             };
             all.update(&id, |task| task.ended = Some(ended));
             tokio::time::sleep(KEPT).await;

@@ -270,7 +270,7 @@ async fn consult(
     }
     match running.end().await {
         Ok(answer) => Presenter::new(&server.host, context).present(&answer).await,
-        Err(why) => refused(&why),
+        Err(why) => refused(&why.to_string()),
     }
 }
 

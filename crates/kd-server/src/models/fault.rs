@@ -1,6 +1,7 @@
 //! Errors in the format of each API.
 
 use crate::answer::Answer;
+use crate::error::Stopped;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -131,8 +132,8 @@ impl Fault {
     }
 
     /// An internal error.
-    pub(super) fn broken(why: String) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, why)
+    pub(super) fn broken(why: Stopped) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, why.to_string())
     }
 
     /// Formats the error for an API.

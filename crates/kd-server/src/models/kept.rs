@@ -10,7 +10,7 @@ use crate::answer::Answer;
 use crate::identity::Identity;
 use kd_app::Started;
 use kd_app::acting::Errand;
-use kd_app::host::{Method, Model};
+use kd_app::host::{Method, Model, Refusal};
 use kd_core::acting::{Talk, name_of};
 use kd_core::request::{Said, ToolChoice};
 use serde_json::Value;
@@ -222,7 +222,7 @@ pub(super) async fn act(
         };
         started = begin(face, anew).await?;
     }
-    let started = started.map_err(|why| Fault::refused(&why))?;
+    let started = started.map_err(|why| Fault::refused(&why.0))?;
     let claim = claim.or_else(|| face.acts.claim(&started.session.thread().0));
     let kept = Kept::Acting {
         caller: caller.clone(),
@@ -245,15 +245,14 @@ pub(super) async fn aside(
         ..Errand::default()
     };
     let started = begin(face, errand).await?;
-    let started = started.map_err(|why| Fault::refused(&why))?;
+    let started = started.map_err(|why| Fault::refused(&why.0))?;
     Ok((Kept::Side, started))
 }
 
-async fn begin(face: &Arc<Face>, errand: Errand) -> Result<Result<Started, String>, Fault> {
+async fn begin(face: &Arc<Face>, errand: Errand) -> Result<Result<Started, Refusal>, Fault> {
     let started = face
         .opening
         .off(&face.host, move |host| host.act(&errand))
         .await;
-    let started = started.map_err(Fault::broken)?;
-    Ok(started.map_err(|why| why.0))
+    started.map_err(Fault::broken)
 }

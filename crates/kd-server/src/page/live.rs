@@ -53,7 +53,7 @@ pub(super) async fn stream(host: Arc<dyn Host>, id: String) -> Result<Body, Refu
         Ok((host.page(&named)?, watch))
     })
     .await
-    .map_err(Refusal)??;
+    .map_err(|why| Refusal(why.to_string()))??;
     let (lines, feed) = mpsc::channel(LINES);
     let mut work = Feed {
         host,

@@ -101,7 +101,7 @@ async fn batches(State(face): State<Arc<Face>>) -> Response {
             Json(json!({ "html": html, "batches": all, "fleet": fleet })).into_response()
         }
         Ok((Err(refusal), _)) => refused(&refusal),
-        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
     }
 }
 
@@ -254,7 +254,7 @@ async fn mark(
     match off(&face.host, move |host| host.mark(&id, &word)).await {
         Ok(Ok(line)) => Json(json!({ "marked": line })).into_response(),
         Ok(Err(refusal)) => refused(&refusal),
-        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
     }
 }
 
@@ -277,7 +277,7 @@ async fn opened(
     match off(&face.host, open).await {
         Ok(Ok(started)) => Ok(started),
         Ok(Err(refusal)) => Err(refused(&refusal)),
-        Err(why) => Err(fault(StatusCode::INTERNAL_SERVER_ERROR, &why)),
+        Err(why) => Err(fault(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string())),
     }
 }
 
@@ -393,6 +393,6 @@ async fn fork(
     match off(&face.host, move |host| host.fork(&id, &cut)).await {
         Ok(Ok(thread)) => Json(json!({ "thread": thread })).into_response(),
         Ok(Err(refusal)) => refused(&refusal),
-        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
     }
 }
