@@ -213,7 +213,7 @@ impl FolderHost {
     }
 
     /// Calls a tool of the remote forum. Blocks: servers call it off their event loop.
-    fn send(&self, elsewhere: &Elsewhere, tool: &str, arguments: &Value) -> Result<Value, String> {
+    fn send(&self, elsewhere: &Elsewhere, tool: &str, arguments: &Value) -> Result<Value, Failure> {
         let mut open = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
         let call = async {
             let forum = match &mut *open {
@@ -225,8 +225,7 @@ impl FolderHost {
             };
             forum.call(tool, arguments).await
         };
-        let done: Result<Value, Failure> = tokio::runtime::Handle::current().block_on(call);
-        done.map_err(|why| why.with_advice())
+        tokio::runtime::Handle::current().block_on(call)
     }
 
     /// Sets the names of the callers' tokens.

@@ -107,7 +107,7 @@ impl Answered {
     }
 
     /// Adds the answer to a question.
-    pub(crate) fn add(&mut self, way: Way, known: &Known, judged: Result<Judged, String>) {
+    pub(crate) fn add(&mut self, way: Way, known: &Known, judged: Result<Judged, Unjudged>) {
         match judged {
             Ok(judged) => {
                 self.is_unpriced |= judged.bill.is_unpriced;
@@ -254,18 +254,47 @@ pub(crate) struct Judged {
     samples: u64,
 }
 
+/// The reason why the answer to a question cannot be judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unjudged {
+    /// No thread answers it.
+    #[error("it was not answered")]
+    Unanswered,
+    /// Its thread is gone.
+    #[error("its thread was forgotten")]
+    Forgotten,
+    /// Its thread cannot be read.
+    #[error("{0}")]
+    Unread(String),
+    /// Its thread was not deliberated.
+    #[error("its thread has no deliberation")]
+    NoDeliberation,
+    /// It is an open answer.
+    #[error("an open answer cannot be compared")]
+    Open,
+    /// The right answer does not fit the question.
+    #[error("{0}")]
+    Incomparable(String),
+}
+
+impl From<UserError> for Unjudged {
+    fn from(error: UserError) -> Self {
+        Self::Unread(error.as_line())
+    }
+}
+
 /// Judges the answer to a question in a thread.
 pub(crate) fn judged(
     known: &Known,
     thread: Option<&str>,
     (layout, places, fell): (&Layout, &BTreeMap<String, Place>, &Verdicts),
-) -> Result<Judged, String> {
-    let id = thread.ok_or("it was not answered")?;
-    let place = places.get(id).ok_or("its thread was forgotten")?;
-    let thread = Thread::open(place).map_err(|why| why.to_string())?;
-    let report = match records(&thread).map_err(|why| why.as_line())? {
+) -> Result<Judged, Unjudged> {
+    let id = thread.ok_or(Unjudged::Unanswered)?;
+    let place = places.get(id).ok_or(Unjudged::Forgotten)?;
+    let thread = Thread::open(place).map_err(|why| Unjudged::Unread(why.to_string()))?;
+    let report = match records(&thread)? {
         Some(records) => View::of(&records).report,
-        None => return Err("its thread has no deliberation".to_owned()),
+        None => return Err(Unjudged::NoDeliberation),
     };
     let plan = report.plan.as_deref();
     let voters = plan.map_or(&[][..], |plan| &plan.seats);
@@ -277,13 +306,12 @@ pub(crate) fn judged(
         samples: plan.map_or(0, |plan| u64::from(plan.samples)),
     };
     // A way without a decision is not right.
-    let Some((mut mark, report)) = verdict(layout, &thread, fell).map_err(|why| why.as_line())?
-    else {
+    let Some((mut mark, report)) = verdict(layout, &thread, fell)? else {
         return Ok(found);
     };
     judge_by_value(&mut mark, &known.gold, &report).map_err(|why| match mark.winner {
-        None => "an open answer cannot be compared".to_owned(),
-        Some(_) => clean_line(&why.to_string(), 4 * NAME_CHARS),
+        None => Unjudged::Open,
+        Some(_) => Unjudged::Incomparable(clean_line(&why.to_string(), 4 * NAME_CHARS)),
     })?;
     found.answer = (mark.winner.clone(), mark.is_right());
     Ok(found)

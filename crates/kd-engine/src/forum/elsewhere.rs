@@ -121,8 +121,8 @@ impl Forum<'_> {
             let (runtime, stop) = (&forum.runtime, &forum.stop);
             let remote = forum.plan.remote.as_mut();
             let send = |tool: &str, arguments: &Value| {
-                let remote = remote.ok_or("no forum to visit")?;
-                carry(runtime, stop, remote, tool, arguments).map_err(|why| why.with_advice())
+                let nowhere = || Failure::new(FailureKind::Invalid, "no forum to visit");
+                carry(runtime, stop, remote.ok_or_else(nowhere)?, tool, arguments)
             };
             forum
                 .store

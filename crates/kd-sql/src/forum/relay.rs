@@ -5,6 +5,7 @@ use super::act::{Caller, refused, told, with_masked};
 use super::error::ForumError;
 use super::{ForumStore, runs};
 use jiff::Timestamp;
+use kd_core::Failure;
 use kd_core::config::forum::Settings;
 use kd_forum::tools::Call;
 use kd_forum::words::Deed;
@@ -23,7 +24,7 @@ impl ForumStore {
         name: &str,
         arguments: &Value,
         now: Timestamp,
-        send: impl FnOnce(&str, &Value) -> Result<Value, String>,
+        send: impl FnOnce(&str, &Value) -> Result<Value, Failure>,
     ) -> Result<Value, ForumError> {
         let (arguments, masked) = self.masked(arguments);
         let call = match self.read(caller, settings, name, &arguments)? {
@@ -39,7 +40,7 @@ impl ForumStore {
         }
         let answer = match send(call.tool(), &sent(&call)) {
             Ok(answer) => with_masked(answer, &masked),
-            Err(why) => return Ok(refused(&why)),
+            Err(why) => return Ok(refused(&why.with_advice())),
         };
         if let (Some(run), true) = (caller.run, call.acts() && answer["success"] == true) {
             let number = |key: &str| answer[key].as_i64();

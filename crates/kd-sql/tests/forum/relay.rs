@@ -3,6 +3,7 @@
 use crate::servers::each;
 use crate::talk::at;
 use kd_core::config::forum::Settings;
+use kd_core::{Failure, FailureKind};
 use kd_forum::account::Proof;
 use kd_forum::tools::TOOLS;
 use kd_forum::words::Outcome;
@@ -25,7 +26,7 @@ fn relayed(
     store: &mut ForumStore,
     caller: &Caller,
     (tool, arguments): (&str, Value),
-    answer: Result<Value, String>,
+    answer: Result<Value, Failure>,
 ) -> (Value, Option<(String, Value)>) {
     let mut sent = None;
     let settings = Settings {
@@ -106,7 +107,12 @@ fn only_checked_arguments_are_sent_and_only_success_is_a_deed() {
         let call = ("reply_to_thread", reply.clone());
         let (answer, _) = relayed(&mut store, &caller, call.clone(), Ok(refused.clone()));
         assert_eq!(answer, refused);
-        let (answer, _) = relayed(&mut store, &caller, call.clone(), Err("no answer".into()));
+        let (answer, _) = relayed(
+            &mut store,
+            &caller,
+            call.clone(),
+            Err(Failure::new(FailureKind::Timeout, "no answer")),
+        );
         assert_eq!(
             (&answer["success"], &answer["error"]),
             (&json!(false), &json!("no answer"))
