@@ -3,6 +3,7 @@
 //! Input: the files that git tracks. Output: a line for each change, and an error if a named test fails for an honest
 //! change or passes for a false one.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -335,6 +336,76 @@ pub fn run(root: &Path, wanted: &str, say: &mut dyn FnMut(&str)) -> io::Result<V
         restore(kept.into_iter().chain(pages), change, &copy)?;
     }
     Ok(faults)
+}
+
+/// Returns which changes cannot be made as they are written, or are not in CONTRIBUTING.md. Builds nothing: that the tests
+/// judge as promised is what [`run`] shows.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn faults(root: &Path) -> io::Result<Vec<String>> {
+    let page = fs::read_to_string(root.join("CONTRIBUTING.md"))?;
+    let mut faults = Vec::new();
+    for change in CHANGES {
+        let row = page
+            .lines()
+            .find(|l| l.starts_with(&format!("| {} ", change.name)));
+        match row {
+            None => faults.push(format!("{}: no row in CONTRIBUTING.md", change.name)),
+            Some(row) => faults.extend(unnamed(change, row)),
+        }
+        let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+        if let Some((path, text)) = change.file {
+            texts.insert(path, text.to_owned());
+        }
+        for edit in change.edits {
+            if !texts.contains_key(edit.file) {
+                texts.insert(edit.file, fs::read_to_string(root.join(edit.file))?);
+            }
+            match texts.get(edit.file).and_then(|text| inserted(text, edit)) {
+                Some(text) => drop(texts.insert(edit.file, text)),
+                None => faults.push(nowhere(change, edit)),
+            }
+        }
+        let lie = &change.lie;
+        if !texts
+            .get(lie.file)
+            .is_some_and(|text| text.contains(lie.truth))
+        {
+            faults.push(format!(
+                "{}: {} has no `{}` to falsify",
+                change.name, lie.file, lie.truth
+            ));
+        }
+        for (path, text) in texts.iter().filter(|(path, _)| path.ends_with(".rs")) {
+            if let Err(error) = text.parse::<proc_macro2::TokenStream>() {
+                faults.push(format!("{}: {path} is no Rust: {error}", change.name));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+/// Returns the files of a change that its row of CONTRIBUTING.md does not name.
+fn unnamed(change: &Change, row: &str) -> Vec<String> {
+    let files = change.edits.iter().map(|edit| edit.file);
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let missing = files.map(name).filter(|name| !row.contains(name.as_str()));
+    missing
+        .map(|file| {
+            format!(
+                "{}: its row in CONTRIBUTING.md names no {file}",
+                change.name
+            )
+        })
+        .collect()
+}
+
+fn nowhere(change: &Change, edit: &Edit) -> String {
+    format!(
+        "{}: {} has no `{}` after `{}`",
+        change.name, edit.file, edit.before, edit.after
+    )
 }
 
 /// Copies the files that git tracks.

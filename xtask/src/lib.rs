@@ -1,8 +1,10 @@
 //! Tasks that cargo does not do: checking crate dependencies, drawing their graph, man pages and completions.
 
+pub mod api;
 pub mod arms;
 pub mod cycles;
 pub mod edges;
+pub mod errors;
 pub mod first_changes;
 pub mod purity;
 pub mod sizes;

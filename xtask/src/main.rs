@@ -14,8 +14,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check that crates depend only on allowed crates, none holds more than its share of the lines, and front ends drop no
-    /// event with a wildcard.
+    /// Check that crates depend only on allowed crates, none holds more than its share of the lines, front ends drop no
+    /// event with a wildcard, and errors have types.
     Edges,
     /// Check that no files of a crate need each other in a circle.
     Cycles,
@@ -53,8 +53,11 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
             for name in xtask::arms::SHOWING {
                 faults.extend(xtask::arms::faults(&xtask::source_root(&root, name))?);
             }
+            faults.extend(xtask::errors::faults(&root)?);
             if faults.is_empty() {
-                println!("crates depend only on allowed crates, and front ends handle every event");
+                println!(
+                    "crates depend only on allowed crates, front ends handle every event, and errors have types"
+                );
                 return Ok(());
             }
             Err(faults.join("\n").into())

@@ -29,6 +29,14 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// An item that may be public: with `pub`, or an implementation.
+pub(crate) struct PublicItem {
+    /// Its `derive` attributes, with a space after each.
+    pub(crate) derives: String,
+    /// The item, without the attributes before it.
+    pub(crate) tokens: Vec<TokenTree>,
+}
+
 /// A module of a crate, in a file of its own or inline.
 #[derive(Default)]
 pub(crate) struct Module {
@@ -45,6 +53,10 @@ pub(crate) struct Module {
     pub(crate) paths: BTreeSet<Vec<String>>,
     /// Paths in the patterns of its `match` arms.
     pub(crate) matched: BTreeSet<Vec<String>>,
+    /// The number of types `Result<_, String>` in it.
+    pub(crate) texts: usize,
+    /// Its public items and its implementations.
+    pub(crate) public: Vec<PublicItem>,
 }
 
 /// The modules of a crate that are not tests. The first is the root.
@@ -78,6 +90,17 @@ impl Sources {
         Ok(module)
     }
 
+    /// Returns the path of a module below its crate.
+    pub(crate) fn path_of(&self, module: usize) -> String {
+        let Some(parent) = self.modules[module].parent else {
+            return "crate".to_owned();
+        };
+        let children = &self.modules[parent].children;
+        let name = children.iter().find(|(_, child)| **child == module);
+        let name = name.map_or("", |(name, _)| name.as_str());
+        format!("{}::{name}", self.path_of(parent))
+    }
+
     fn module(&mut self, file: &Path, parent: Option<usize>) -> usize {
         self.modules.push(Module {
             file: file.to_path_buf(),
@@ -91,15 +114,23 @@ impl Sources {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
         let mut is_test = false;
+        let mut derives = String::new();
         while at < tokens.len() {
             if let Some((attribute, len)) = attribute(&tokens[at..]) {
                 is_test |= is_for_tests(attribute);
+                derives += &derived(attribute);
                 at += len;
                 continue;
             }
             let end = at + item_len(&tokens[at..]);
             let item = &tokens[at..end];
+            let derives = std::mem::take(&mut derives);
             if !std::mem::take(&mut is_test) {
+                if may_be_public(item) {
+                    let tokens = item.to_vec();
+                    let item = PublicItem { derives, tokens };
+                    self.modules[module].public.push(item);
+                }
                 self.item(module, item, folder)?;
             }
             at = end;
@@ -153,6 +184,7 @@ impl Sources {
             self.modules[module].items.insert(name.to_string());
         }
         self.code(module, item);
+        self.modules[module].texts += texts(item);
         Ok(())
     }
 
@@ -344,6 +376,24 @@ fn is_for_tests(attribute: &Group) -> bool {
     words.first() == Some(&"cfg") && words.contains(&"test") && !words.contains(&"not")
 }
 
+/// Returns a `derive` attribute as text, with a space after it.
+fn derived(attribute: &Group) -> String {
+    let text = attribute.stream().to_string();
+    match text.starts_with("derive") {
+        true => format!("#[{text}] ").replace(" (", "(").replace(" ,", ","),
+        false => String::new(),
+    }
+}
+
+/// Returns whether an item is `pub` without a limit, or an implementation.
+fn may_be_public(item: &[TokenTree]) -> bool {
+    match item {
+        [TokenTree::Ident(word), next, ..] if word == "pub" => !matches!(next, TokenTree::Group(_)),
+        [TokenTree::Ident(word), ..] => word == "impl",
+        _ => false,
+    }
+}
+
 /// Returns the number of tokens of the first item: up to its `;`, or to its body.
 fn item_len(tokens: &[TokenTree]) -> usize {
     let has_body =
@@ -437,4 +487,44 @@ fn path(tokens: &[TokenTree]) -> (Vec<String>, usize) {
         at += 2;
     }
     (path, at.max(1).min(tokens.len()))
+}
+
+/// Counts types `Result<_, String>` in a piece of code.
+fn texts(tokens: &[TokenTree]) -> usize {
+    let mut count = 0;
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => {
+                let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                count += texts(&inner);
+            }
+            TokenTree::Ident(word) if word == "Result" => {
+                count += usize::from(ends_in_string(&tokens[at + 1..]));
+            }
+            _ => {}
+        }
+    }
+    count
+}
+
+/// Returns whether the last of several arguments of a generic type is `String`.
+fn ends_in_string(arguments: &[TokenTree]) -> bool {
+    let (mut depth, mut last) = (0, None);
+    for (at, token) in arguments.iter().enumerate() {
+        if at > 0 && is_punct(&arguments[at - 1], '-') {
+            // The arrow of a function type closes nothing.
+            continue;
+        }
+        match token {
+            token if is_punct(token, '<') => depth += 1,
+            token if is_punct(token, '>') => depth -= 1,
+            token if is_punct(token, ',') && depth == 1 => last = Some(at + 1),
+            _ => {}
+        }
+        if depth == 0 {
+            let last = last.map_or(&[][..], |from| &arguments[from..at]);
+            return matches!(last, [TokenTree::Ident(name)] if name == "String");
+        }
+    }
+    false
 }

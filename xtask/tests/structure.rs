@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use xtask::edges::{self, Graph};
-use xtask::{arms, cycles, purity, sizes};
+use xtask::{arms, cycles, errors, purity, sizes};
 
 #[test]
 fn every_crate_depends_only_on_allowed_crates() {
@@ -123,6 +123,43 @@ fn a_circle_is_found_through_a_reexport_and_a_child_is_none() {
         0
     );
     assert_eq!(circles("pub struct A;", b), 0);
+}
+
+#[test]
+fn errors_have_types() {
+    let root = xtask::root();
+    assert_eq!(errors::faults(&root).unwrap(), Vec::<String>::new());
+    let left: usize = errors::LEFT.iter().map(|(_, count)| count).sum();
+    assert!(left < 40, "{left}");
+}
+
+#[test]
+fn an_error_that_is_a_text_is_found_and_one_of_a_test_is_none() {
+    let count = |code: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        written(folder.path(), &[("lib.rs", code)]);
+        let found = errors::count(folder.path()).unwrap();
+        found.into_values().sum::<usize>()
+    };
+    for one in [
+        "pub fn f() -> Result<(), String> { Ok(()) }",
+        "fn f() -> Result<Vec<(u8, String)>, String> { Ok(vec![]) }",
+        "struct S { f: fn(&str) -> Result<fn() -> u8, String> }",
+        "type T = Pin<Box<dyn Future<Output = Result<u8, String>> + Send>>;",
+        "fn f() { let g = || -> Result<u8, String> { Ok(1) }; }",
+        "mod inner { trait T { fn f(&self) -> Result<Option<u8>, String>; } }",
+    ] {
+        assert_eq!(count(one), 1, "{one}");
+    }
+    for none in [
+        "fn f() -> Result<String, Error> { g() }",
+        "fn f() -> io::Result<String> { g() }",
+        "fn f() -> Result<BTreeMap<String, String>, Error> { g() }",
+        "fn f() -> Result<u8, (usize, String)> { g() }",
+        "#[cfg(test)]\nmod tests { fn f() -> Result<u8, String> { Ok(1) } }",
+    ] {
+        assert_eq!(count(none), 0, "{none}");
+    }
 }
 
 #[test]
