@@ -1,5 +1,6 @@
 //! A chat: threads to choose from, sessions that are joined, asides, drafts and files, for a screen or a plain terminal.
 
+use crate::ErrorKind;
 use crate::aside::AsidePlanner;
 use crate::attach::{self, Attaching};
 use crate::council::{conversation, names};

@@ -2,6 +2,7 @@
 
 use super::{Face, fault, refused};
 use crate::blocking::off;
+use crate::error::Stopped;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
@@ -33,11 +34,11 @@ pub(super) async fn thread(State(face): State<Arc<Face>>, Path(id): Path<i64>) -
     )
 }
 
-fn shown(page: Result<Result<kd_page::Markup, Refusal>, String>) -> Response {
+fn shown(page: Result<Result<kd_page::Markup, Refusal>, Stopped>) -> Response {
     match page {
         Ok(Ok(html)) => Json(json!({ "html": html.into_string() })).into_response(),
         Ok(Err(refusal)) => refused(&refusal),
-        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
     }
 }
 
@@ -78,6 +79,6 @@ pub(super) async fn decide(
     match off(&face.host, move |host| host.decide_motion(id, &decision)).await {
         Ok(Ok(())) => Json(json!({ "done": true })).into_response(),
         Ok(Err(refusal)) => refused(&refusal),
-        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
     }
 }

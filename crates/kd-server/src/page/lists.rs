@@ -59,7 +59,7 @@ async fn list(face: &Face, Wanted { words, skip }: Wanted) -> Response {
             Json(json!({ "threads": threads, "more": more })).into_response()
         }
         Ok(Err(refusal)) => refused(&refusal),
-        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
     }
 }
 
@@ -82,6 +82,6 @@ pub(super) async fn members(State(face): State<Arc<Face>>) -> Response {
             let members: Vec<Value> = members.iter().map(shown).collect();
             Json(json!({ "members": members })).into_response()
         }
-        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
     }
 }

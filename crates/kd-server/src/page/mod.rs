@@ -205,7 +205,7 @@ async fn retry(
         return match session.running.end().await {
             Ok(_) => Json(json!({ "thread": session.thread, "notices": session.notices }))
                 .into_response(),
-            Err(why) => refused(&Refusal(why)),
+            Err(why) => refused(&Refusal(why.to_string())),
         };
     }
     run(&face, session)
