@@ -3,7 +3,7 @@
 use crate::error::{ErrorKind, UserError};
 use crate::notice::Notice;
 use kd_backends::collect::Collector;
-use kd_backends::{Backend, Gate, OwnBackends, discovery};
+use kd_backends::{Backend, Gate, OwnBackends, discovery, providers};
 use kd_core::Timestamp;
 use kd_core::config::Config;
 use kd_core::ledger::Ledger;
@@ -421,8 +421,9 @@ impl Env {
         Ok(loaded)
     }
 
-    /// Adds to settings what no file of settings says: installed programs, their services, and prices.
+    /// Adds to settings what no file of settings says: addresses of services, installed programs, their services, and prices.
     pub fn fill_in(&self, config: &mut Config) {
+        providers::add_addresses(config, &self.of_backends(false));
         config.programs_for_models =
             discovery::programs_for_models(&self.of_backends(false), config);
         let variables = self.vars.iter().filter_map(|(name, value)| {

@@ -9,16 +9,20 @@ pub use kd_core::config::InitSeat;
 
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
-use kd_backends::adapters::programs::PROGRAMS;
+use crate::words::mebibytes;
+use kd_backends::adapters::programs::{self, PROGRAMS};
+use kd_backends::delivery::catalog;
 use kd_backends::discovery::{discover, ollama_at, ollama_base_url};
 use kd_backends::namesake;
 use kd_backends::providers::{KNOWN, known};
-use kd_core::config::{Layer, render_init};
-use kd_core::seating::LOCAL;
+use kd_core::config::{Config, Layer, render_init};
+use kd_core::seating::{self, LOCAL, SeatRequest};
 use kd_core::{display, roles};
 use kd_store::config::ConfigPaths;
 use std::path::{Path, PathBuf};
 
+/// Parts of names of Ollama models that produce embeddings instead of answers.
+const NO_ANSWERS: [&str; 4] = ["embed", "minilm", "bge-", "rerank"];
 /// Maximum models offered per Ollama: more would bury the rest of the list.
 const OLLAMA_MAX: usize = 5;
 
@@ -118,6 +122,16 @@ pub fn look_around(env: &Env) -> Result<Vec<Discovered>, UserError> {
     Ok(runtime.block_on(discover(&env.of_backends(false))))
 }
 
+/// Returns whether the built-in demo model answers for everybody: the question names no `members`, and the settings choose
+/// neither agents nor a model.
+pub fn demo_answers(config: &Config, members: &[String]) -> bool {
+    let wishes = SeatRequest {
+        members: members.to_vec(),
+        ..SeatRequest::default()
+    };
+    seating::seat(config, &wishes).is_ok_and(|seated| seated.built_in)
+}
+
 /// Returns the members that a discovery can provide.
 pub fn seats(found: &Discovered, env: &Env) -> Vec<InitSeat> {
     let of_backends = env.of_backends(false);
@@ -142,6 +156,7 @@ pub fn seats(found: &Discovered, env: &Env) -> Vec<InitSeat> {
         }
         What::Ollama(models) => models
             .iter()
+            .filter(|model| can_answer(model))
             .take(OLLAMA_MAX)
             .map(|m| InitSeat {
                 base_url: ollama_base_url(&of_backends),
@@ -152,18 +167,65 @@ pub fn seats(found: &Discovered, env: &Env) -> Vec<InitSeat> {
                 )
             })
             .collect(),
-        What::Key(variable) => vec![InitSeat {
-            key_env: Some(variable.clone()),
-            ..seat(
-                &found.name,
-                None,
-                format!(
-                    "{}, with the key in {variable}: each answer costs money",
-                    found.name
-                ),
-            )
-        }],
+        What::Key(variable) => {
+            let row = known(&found.backend);
+            let address = row.and_then(|row| row.address(&of_backends));
+            let place = at(address.as_deref());
+            let comment = format!(
+                "{}, with the key in {variable}{place}: each answer costs money",
+                found.name
+            );
+            vec![InitSeat {
+                key_env: Some(variable.clone()),
+                wire: row.filter(|_| address.is_some()).map(|row| row.wire),
+                base_url: address,
+                ..seat(&found.name, None, comment)
+            }]
+        }
     }
+}
+
+/// Returns ` at ADDRESS`, where a key is for another address than the service's own.
+fn at(address: Option<&str>) -> String {
+    address.map_or(String::new(), |address| {
+        format!(" at {}", display::line(address))
+    })
+}
+
+/// Returns whether an Ollama model of this name answers questions: others only compare texts.
+fn can_answer(model: &str) -> bool {
+    let name = model.to_lowercase();
+    !NO_ANSWERS.iter().any(|part| name.contains(part))
+}
+
+/// Returns whether an Ollama model of this name runs on machines of Ollama.
+fn is_elsewhere(model: &str) -> bool {
+    let name = model.to_lowercase();
+    name.ends_with("-cloud") || name.ends_with(":cloud")
+}
+
+/// Returns why the answers of a member may cost money; `None` if they cost nothing, or only a subscription.
+pub fn charge(seat: &InitSeat, env: &Env) -> Option<String> {
+    if let Some(variable) = &seat.key_env {
+        return Some(format!("each answer costs money: {variable}"));
+    }
+    if seat.model.as_deref().is_some_and(is_elsewhere) {
+        return Some("runs at Ollama, may cost money".to_owned());
+    }
+    let bills = programs::program(&seat.backend)?.bills(&env.of_backends(false))?;
+    Some(format!("may cost money: {bills}"))
+}
+
+/// Describes the larger local model: its title, download and memory, and the command that takes it.
+pub fn larger_model() -> String {
+    let model = catalog::LARGER;
+    format!(
+        "{} ({} to download, {} of memory): kd model use {}",
+        model.title,
+        mebibytes(model.bytes),
+        mebibytes(model.memory()),
+        model.key
+    )
 }
 
 /// Returns whether a member's service has several models and none is named.
@@ -248,6 +310,43 @@ mod tests {
             assert!(known.suggested.is_some(), "{}", known.name);
             assert!(known.key_page.starts_with("https://"), "{}", known.name);
         }
+    }
+
+    #[test]
+    fn the_demo_answers_where_nothing_else_is_chosen() {
+        let mut config = Config::default();
+        assert!(demo_answers(&config, &[]));
+        assert!(!demo_answers(&config, &["claude".to_owned()]));
+        config.local.model = Some("qwen2.5-1.5b".into());
+        assert!(!demo_answers(&config, &[]));
+        config.local.model = None;
+        config.council.members = vec!["claude".into()];
+        assert!(!demo_answers(&config, &[]));
+    }
+
+    #[test]
+    fn what_cannot_answer_is_no_member_and_what_costs_money_says_so() {
+        let env = Env::of([("A", "b")]);
+        let models = ["nomic-embed-text", "qwen3:4b", "glm-4.6:cloud"];
+        let found = Discovered {
+            what: What::Ollama(models.map(str::to_owned).to_vec()),
+            name: "Ollama".into(),
+            backend: "ollama".into(),
+        };
+        let seats = seats(&found, &env);
+        let names: Vec<&str> = seats.iter().map(|seat| seat.name.as_str()).collect();
+        assert_eq!(names, ["qwen3-4b", "glm-4.6-cloud"]);
+        assert_eq!(charge(&seats[0], &env), None);
+        assert!(charge(&seats[1], &env).is_some_and(|why| why.contains("may cost")));
+        let of = |backend: &str, key: Option<&str>| InitSeat {
+            backend: backend.into(),
+            key_env: key.map(str::to_owned),
+            ..InitSeat::default()
+        };
+        assert_eq!(charge(&of("claude_code", None), &env), None);
+        assert!(charge(&of("opencode", None), &env).is_some());
+        let key = charge(&of("openai", Some("OPENAI_API_KEY")), &env);
+        assert!(key.is_some_and(|why| why.contains("OPENAI_API_KEY")));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use crate::adapters::programs::PROGRAMS;
 use crate::env::Env;
-use crate::providers::KNOWN;
+use crate::providers::{KNOWN, is_usable};
 use crate::transport::client::{self, Certificates};
 use kd_core::config::Config;
 use kd_core::models::FAMILIES;
@@ -78,12 +78,16 @@ fn programs(env: &Env) -> Vec<Discovered> {
 
 fn keys(env: &Env) -> impl Iterator<Item = Discovered> {
     KNOWN.iter().filter_map(|known| {
-        let variable = known.key_env.iter().find(|name| env.get(name).is_some())?;
-        Some(Discovered {
-            what: What::Key((*variable).into()),
-            name: known.name.into(),
-            backend: known.name.into(),
-        })
+        let variable = known.key_variable(env)?;
+        // A key for an address that cannot be used is of no use.
+        known
+            .address(env)
+            .is_none_or(|address| is_usable(&address))
+            .then(|| Discovered {
+                what: What::Key(variable.into()),
+                name: known.name.into(),
+                backend: known.name.into(),
+            })
     })
 }
 
@@ -221,6 +225,19 @@ mod tests {
         assert_eq!(ollama_base_url(&env), Some(format!("{}/v1", fake.url())));
         assert_eq!(ollama_base_url(&Env::of([("A", "b")])), None);
         assert_eq!(fake.seen()[0].path, "/api/tags");
+    }
+
+    #[test]
+    fn a_key_for_an_address_that_cannot_be_used_is_not_found() {
+        for (address, count) in [
+            ("http://127.0.0.1:9/v1", 1),
+            ("gateway", 0),
+            ("ftp://127.0.0.1:9", 0),
+            ("http://me:secret@127.0.0.1:9", 0),
+        ] {
+            let env = Env::of([("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", address)]);
+            assert_eq!(keys(&env).count(), count, "{address}");
+        }
     }
 
     #[tokio::test]

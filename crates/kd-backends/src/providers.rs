@@ -4,7 +4,7 @@ use crate::env::Env;
 use crate::guard::{GatedService, Limit};
 use crate::keys::{Key, KeySource};
 use crate::transport::client::{self, Certificates, NoClient, is_loopback};
-use kd_core::config::{Price, ProviderConfig, Wire};
+use kd_core::config::{Config, Price, ProviderConfig, Wire};
 use kd_core::ledger::{Billing, Payer};
 use kd_core::prices::{Prices, Tariff};
 use kd_core::{Delta, Failure, FailureKind, Usage, spending};
@@ -25,6 +25,8 @@ pub struct Known {
     pub base_url: &'static str,
     /// The variables that may contain its key; empty if it needs none.
     pub key_env: &'static [&'static str],
+    /// The variables from which the vendor's own clients read an address, to which they send the key of the environment.
+    pub base_url_env: &'static [&'static str],
     /// The page that issues keys; empty if the service needs none.
     pub key_page: &'static str,
     /// The default model: cheap, and good enough to argue. `None` if the available models are unknown.
@@ -40,6 +42,7 @@ pub const KNOWN: &[Known] = &[
         wire: Wire::OpenAi,
         base_url: "https://api.openai.com/v1",
         key_env: &["OPENAI_API_KEY"],
+        base_url_env: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
         key_page: "https://platform.openai.com/api-keys",
         suggested: Some("gpt-5-mini"),
         // https://platform.openai.com/docs/guides/batch: 50 % less.
@@ -50,6 +53,7 @@ pub const KNOWN: &[Known] = &[
         wire: Wire::Anthropic,
         base_url: "https://api.anthropic.com/v1",
         key_env: &["ANTHROPIC_API_KEY"],
+        base_url_env: &["ANTHROPIC_BASE_URL"],
         key_page: "https://console.anthropic.com/settings/keys",
         suggested: Some("claude-sonnet-4-5"),
         // https://platform.claude.com/docs/en/build-with-claude/batch-processing: 50 % of the standard prices.
@@ -60,6 +64,7 @@ pub const KNOWN: &[Known] = &[
         wire: Wire::Gemini,
         base_url: "https://generativelanguage.googleapis.com/v1beta",
         key_env: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        base_url_env: &["GOOGLE_GEMINI_BASE_URL"],
         key_page: "https://aistudio.google.com/apikey",
         suggested: Some("gemini-2.5-flash"),
         // https://ai.google.dev/gemini-api/docs/batch-api: 50 % of the standard cost.
@@ -70,6 +75,7 @@ pub const KNOWN: &[Known] = &[
         wire: Wire::OpenAi,
         base_url: "https://openrouter.ai/api/v1",
         key_env: &["OPENROUTER_API_KEY"],
+        base_url_env: &["OPENROUTER_BASE_URL"],
         key_page: "https://openrouter.ai/settings/keys",
         suggested: Some("openrouter/auto"),
         batch_price: None,
@@ -79,6 +85,7 @@ pub const KNOWN: &[Known] = &[
         wire: Wire::OpenAi,
         base_url: "http://127.0.0.1:11434/v1",
         key_env: &[],
+        base_url_env: &[],
         key_page: "",
         suggested: None,
         batch_price: None,
@@ -101,6 +108,62 @@ pub fn batch_price(name: &str, config: Option<&ProviderConfig>) -> Option<f64> {
 /// Returns the known service of a name.
 pub fn known(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|k| k.name == name)
+}
+
+impl Known {
+    /// Returns the address that the environment names for the key in it; `None` if it names none. It may be unusable.
+    pub fn address(&self, env: &Env) -> Option<String> {
+        let named = self.base_url_env.iter().find_map(|name| env.get(name))?;
+        let address = with_version(&named, self.wire);
+        // The clients of OpenAI expect the version in the address, the others add it.
+        let version = match self.wire {
+            Wire::OpenAi => return Some(address),
+            Wire::Anthropic => "/v1",
+            Wire::Gemini => "/v1beta",
+        };
+        Some(match address.ends_with(version) {
+            true => address,
+            false => format!("{address}{version}"),
+        })
+    }
+
+    /// Returns the variable of the environment that contains its key; `None` if none does.
+    pub fn key_variable(&self, env: &Env) -> Option<&'static str> {
+        let set = |name: &&&str| env.get(name).is_some();
+        self.key_env.iter().find(set).copied()
+    }
+}
+
+/// Returns whether an address can be written to settings: http or https, with a host, and without a password.
+pub fn is_usable(address: &str) -> bool {
+    reqwest::Url::parse(address).is_ok_and(|url| {
+        let is_web = matches!(url.scheme(), "http" | "https");
+        is_web && url.has_host() && url.username().is_empty() && url.password().is_none()
+    })
+}
+
+/// Adds the addresses that the environment names to services whose settings name none: a key of the environment is for
+/// that address only. A key from a file or a command has nothing to do with the environment.
+pub fn add_addresses(config: &mut Config, env: &Env) {
+    for row in KNOWN {
+        let Some(address) = row.address(env) else {
+            continue;
+        };
+        let set = config.providers.get(row.name);
+        let is_settled = set.is_some_and(|set| {
+            set.base_url.is_some() || set.key_file.is_some() || !set.key_command.is_empty()
+        });
+        let key = row.key_variable(env);
+        if is_settled || set.is_none() && key.is_none() {
+            continue;
+        }
+        let provider = config.providers.entry(row.name.to_owned()).or_default();
+        provider.base_url = Some(address);
+        provider.wire = row.wire;
+        if provider.key_env.is_none() {
+            provider.key_env = key.map(str::to_owned);
+        }
+    }
 }
 
 /// The HTTP clients of the process, built on first use: one that uses the system's proxies, one for this machine that
@@ -334,18 +397,37 @@ impl Service {
         .advise(advice)
     }
 
-    /// Suggests what to do about a wrong or missing key.
+    /// Suggests what to do about a refused key: names where it came from, and the page for a new one.
     pub(crate) fn key_advice(&self) -> String {
-        let places: Vec<String> = self.sources.iter().map(ToString::to_string).collect();
-        match places.is_empty() {
-            true => format!(
-                "set `providers.{0}.key_env`, `key_file` or `key_command`",
-                self.name
+        let row = known(&self.name);
+        let from = self.sources.iter().find_map(|source| match source {
+            KeySource::Env(names) => {
+                let set = names.iter().find(|name| self.env.get(name).is_some());
+                set.cloned()
+            }
+            KeySource::File(_) | KeySource::Command(_) => Some(source.to_string()),
+        });
+        let Some(from) = from else {
+            let unsent = row.and_then(|row| row.key_variable(&self.env));
+            return match unsent {
+                // The usual key is not sent to another address unless the settings say so.
+                Some(variable) => format!(
+                    "no key was sent, because `providers.{0}.base_url` is set; if {variable} is for that address: kd config set --layer user providers.{0}.key_env {variable}",
+                    self.name
+                ),
+                None => format!(
+                    "set `providers.{0}.key_env`, `key_file` or `key_command`",
+                    self.name
+                ),
+            };
+        };
+        let at_home = row.filter(|row| self.base == row.base_url && !row.key_page.is_empty());
+        match at_home {
+            Some(row) => format!(
+                "the key in {from} was refused: check it, or make a new one at {}",
+                row.key_page
             ),
-            false => format!(
-                "the key is read from {}: check it there",
-                places.join(", then ")
-            ),
+            None => format!("the key in {from} was refused at {}: check both", self.base),
         }
     }
 
@@ -540,6 +622,128 @@ mod tests {
                 .unwrap()
                 .is_some()
         );
+    }
+
+    #[tokio::test]
+    async fn a_key_of_the_environment_goes_to_the_address_of_the_environment() {
+        let base = |config: &Config, env: &Env, name: &str| {
+            service(name, config.providers.get(name), env).unwrap().base
+        };
+        for row in KNOWN.iter().filter(|row| !row.key_env.is_empty()) {
+            for variable in row.base_url_env {
+                let key = (row.key_env[0], "sk-gateway");
+                for written in ["http://127.0.0.1:9", "http://127.0.0.1:9/"] {
+                    let env = Env::of([key, (variable, written)]);
+                    let mut config = Config::default();
+                    add_addresses(&mut config, &env);
+                    let service = service(row.name, config.providers.get(row.name), &env).unwrap();
+                    assert!(
+                        service.base.starts_with("http://127.0.0.1:9/v1"),
+                        "{variable}"
+                    );
+                    assert_eq!(service.wire, row.wire);
+                    assert_eq!(service.key().await.unwrap().unwrap().expose(), "sk-gateway");
+                }
+                // What cannot be used is not replaced by the vendor's address.
+                let env = Env::of([key, (variable, "gateway")]);
+                let mut config = Config::default();
+                add_addresses(&mut config, &env);
+                assert!(
+                    !base(&config, &env, row.name).contains(".com"),
+                    "{variable}"
+                );
+                assert!(!is_usable(&row.address(&env).unwrap()));
+            }
+        }
+        let paths = [
+            (
+                "ANTHROPIC_API_KEY",
+                "ANTHROPIC_BASE_URL",
+                "anthropic",
+                "/a/v1",
+            ),
+            (
+                "GEMINI_API_KEY",
+                "GOOGLE_GEMINI_BASE_URL",
+                "gemini_api",
+                "/a/v1beta",
+            ),
+            ("OPENAI_API_KEY", "OPENAI_BASE_URL", "openai", "/a"),
+        ];
+        for (key, variable, name, path) in paths {
+            let env = Env::of([(key, "sk-usual"), (variable, "https://g.example/a")]);
+            let mut config = Config::default();
+            add_addresses(&mut config, &env);
+            assert_eq!(
+                base(&config, &env, name),
+                format!("https://g.example{path}")
+            );
+        }
+    }
+
+    #[test]
+    fn settings_win_over_the_address_of_the_environment() {
+        let env = Env::of([
+            ("OPENAI_API_KEY", "k"),
+            ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"),
+        ]);
+        let with = |provider: ProviderConfig| {
+            let mut config = Config::default();
+            config.providers.insert("openai".into(), provider);
+            add_addresses(&mut config, &env);
+            config.providers["openai"].clone()
+        };
+        let own = || ProviderConfig {
+            base_url: Some("http://127.0.0.1:7/v1".into()),
+            ..ProviderConfig::default()
+        };
+        assert_eq!(with(own()), own());
+        let filed = || ProviderConfig {
+            key_file: Some("~/key".into()),
+            ..ProviderConfig::default()
+        };
+        assert_eq!(with(filed()), filed());
+        let named = with(ProviderConfig {
+            key_env: Some("OTHER".into()),
+            ..ProviderConfig::default()
+        });
+        assert_eq!(named.key_env.as_deref(), Some("OTHER"));
+        assert_eq!(named.base_url.as_deref(), Some("http://127.0.0.1:9/v1"));
+        // Without a key the address says nothing.
+        let mut config = Config::default();
+        add_addresses(
+            &mut config,
+            &Env::of([("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")]),
+        );
+        assert!(config.providers.is_empty());
+    }
+
+    #[test]
+    fn a_refused_key_is_named_by_its_place() {
+        let env = Env::of([("OPENAI_API_KEY", "sk-old")]);
+        let usual = service("openai", None, &env).unwrap().key_advice();
+        let page = "the key in OPENAI_API_KEY was refused: check it, or make a new one at https://";
+        assert!(usual.starts_with(page), "{usual}");
+        let at =
+            |config: ProviderConfig| service("openai", Some(&config), &env).unwrap().key_advice();
+        let elsewhere = || ProviderConfig {
+            base_url: Some("http://127.0.0.1:9/v1".into()),
+            ..ProviderConfig::default()
+        };
+        let unsent = at(elsewhere());
+        assert!(
+            unsent.contains("no key was sent") && unsent.contains("OPENAI_API_KEY"),
+            "{unsent}"
+        );
+        let filed = at(ProviderConfig {
+            key_file: Some("/k/openai".into()),
+            ..elsewhere()
+        });
+        assert!(
+            filed.contains("the file /k/openai was refused at http://127.0.0.1:9/v1"),
+            "{filed}"
+        );
+        assert!(![usual, unsent, filed].concat().contains("sk-old"));
     }
 
     #[tokio::test]

@@ -3,19 +3,19 @@
 use super::{Discovered, InitSeat, What, look_around, seats};
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
+use crate::ready;
 use crate::words::mebibytes;
 use kd_backends::adapters::programs;
+use kd_backends::delivery::catalog::KnownModel;
 use kd_backends::delivery::{self, catalog};
 use kd_backends::discovery::ollama_at;
 use kd_backends::providers;
 use kd_core::config::{Config, Layer, render_init};
 use kd_core::display;
 use kd_core::roles::{self, BUILT_IN_COUNCIL};
-use kd_store::config::ConfigPaths;
+use kd_store::config::{ConfigPaths, Loaded};
 use std::path::Path;
 
-/// Parts of names of Ollama models that produce embeddings instead of answers.
-const NO_ANSWERS: [&str; 4] = ["embed", "minilm", "bge-", "rerank"];
 /// Maximum characters shown of a model's name.
 const NAME_MAX: usize = 40;
 
@@ -30,6 +30,21 @@ pub struct Offer {
     pub text: String,
     /// The members that answer from then on, in one line.
     pub who: String,
+    /// The model to download before the choice is saved.
+    pub downloads: Option<&'static KnownModel>,
+}
+
+impl Offer {
+    /// Downloads what the choice needs.
+    ///
+    /// # Errors
+    /// The download fails, or nothing may be downloaded.
+    pub fn fetch(&self, env: &Env) -> Result<(), UserError> {
+        match self.downloads {
+            Some(model) => ready::fetch(model, false, env).map(drop),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The question who answers, for a user who has configured nothing.
@@ -74,7 +89,7 @@ pub fn first_question(env: &Env) -> Result<Option<FirstQuestion>, UserError> {
     let nothing_yet = file.symlink_metadata().is_err()
         && env
             .settings(layout.as_ref())
-            .is_ok_and(|loaded| !loaded.project.holds_back() && is_bare(&loaded.config));
+            .is_ok_and(|loaded| !loaded.project.holds_back() && is_bare(&loaded));
     if !nothing_yet {
         return Ok(None);
     }
@@ -87,10 +102,16 @@ pub fn first_question(env: &Env) -> Result<Option<FirstQuestion>, UserError> {
 }
 
 /// Returns whether the configuration does not say who answers.
-fn is_bare(config: &Config) -> bool {
+fn is_bare(loaded: &Loaded) -> bool {
+    let config = &loaded.config;
+    // The environment may add addresses to services.
+    let services = loaded
+        .value
+        .get("providers")
+        .and_then(|value| value.as_object());
     config.agents.is_empty()
         && config.council.members.is_empty()
-        && config.providers.is_empty()
+        && services.is_none_or(|services| services.is_empty())
         && config.local.model.is_none()
 }
 
@@ -136,6 +157,7 @@ fn of_programs(found: &[Discovered], env: &Env) -> Option<Offer> {
             1 => format!("{names} answers"),
             _ => format!("{names} answer"),
         },
+        downloads: None,
     })
 }
 
@@ -143,11 +165,7 @@ fn of_ollama(found: &Discovered, env: &Env) -> Option<Offer> {
     let What::Ollama(models) = &found.what else {
         return None;
     };
-    let answers = |model: &&String| {
-        let name = model.to_lowercase();
-        let is_elsewhere = name.ends_with("-cloud") || name.ends_with(":cloud");
-        !is_elsewhere && !NO_ANSWERS.iter().any(|part| name.contains(part))
-    };
+    let answers = |model: &&String| super::can_answer(model) && !super::is_elsewhere(model);
     let model = models.iter().find(answers)?;
     let only = Discovered {
         what: What::Ollama(vec![model.clone()]),
@@ -167,6 +185,7 @@ fn of_ollama(found: &Discovered, env: &Env) -> Option<Offer> {
         free: true,
         text: render_init(&in_roles(&seat)),
         who: format!("{shown} answers in three roles"),
+        downloads: None,
     })
 }
 
@@ -179,11 +198,15 @@ fn of_key(found: &Discovered, env: &Env) -> Option<Offer> {
         model: Some(model.to_owned()),
         ..seats(found, env).into_iter().next()?
     };
+    let place = super::at(seat.base_url.as_deref());
     Some(Offer {
-        line: format!("{model} in three roles, with the key {variable} (each answer costs money)"),
+        line: format!(
+            "{model} in three roles, with the key {variable}{place} (each answer costs money)"
+        ),
         free: false,
         text: render_init(&in_roles(&seat)),
         who: format!("{model} answers in three roles (each answer costs money)"),
+        downloads: None,
     })
 }
 
@@ -204,12 +227,13 @@ fn built_in(env: &Env) -> Offer {
              \"council\": {{\n    \"members\": {members}\n  }}\n}}\n"
         ),
         who: "the built-in demo model answers".to_owned(),
+        downloads: None,
     }
 }
 
 /// Offers a larger model of the built-in engine, to be downloaded before the first question.
 fn larger() -> Offer {
-    let model = catalog::LARGER;
+    let model: &'static KnownModel = catalog::LARGER;
     let members = serde_json::json!(BUILT_IN_COUNCIL);
     let size = mebibytes;
     Offer {
@@ -226,6 +250,7 @@ fn larger() -> Offer {
             model.title, model.key
         ),
         who: format!("{} answers", model.title),
+        downloads: Some(model),
     }
 }
 
@@ -370,6 +395,28 @@ mod tests {
             }
             assert_eq!(offers.iter().position(|offer| offer.free), Some(default));
         }
+    }
+
+    #[test]
+    fn a_key_is_offered_with_the_address_that_the_environment_names() {
+        let env = Env::of([
+            ("ANTHROPIC_API_KEY", "sk-gateway"),
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:7717"),
+        ]);
+        let offer = of_key(&key("anthropic", "ANTHROPIC_API_KEY"), &env).expect("an offer");
+        assert!(
+            offer.line.contains("at http://127.0.0.1:7717/v1 ("),
+            "{}",
+            offer.line
+        );
+        for line in [
+            r#""wire": "anthropic""#,
+            r#""base_url": "http://127.0.0.1:7717/v1""#,
+            r#""key_env": "ANTHROPIC_API_KEY""#,
+        ] {
+            assert!(offer.text.contains(line), "{}", offer.text);
+        }
+        assert!(!offer.text.contains("sk-gateway"));
     }
 
     #[test]

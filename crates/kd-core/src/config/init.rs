@@ -3,8 +3,8 @@
 //! Input: the chosen members. Output: JSON with comments, generated from the table of keys: each key that is set
 //! follows its description, and useful unset keys are commented out with their defaults.
 
-use super::keys;
 use super::path::KeyPath;
+use super::{Wire, keys};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -25,6 +25,8 @@ pub struct InitSeat {
     pub key_env: Option<String>,
     /// The address of its provider.
     pub base_url: Option<String>,
+    /// The API at that address; `None` for OpenAI's.
+    pub wire: Option<Wire>,
     /// A comment for readers of the file, for example where the member was found.
     pub comment: String,
 }
@@ -91,6 +93,9 @@ pub fn render_init(seats: &[InitSeat]) -> String {
         page.open(Some("providers"));
         for (at, seat) in services.into_iter().enumerate() {
             page.open(Some(&seat.backend));
+            if let Some(wire) = &seat.wire {
+                page.set("providers.<name>", "wire", json!(wire));
+            }
             for (key, value) in [("base_url", &seat.base_url), ("key_env", &seat.key_env)] {
                 if let Some(value) = value {
                     page.set("providers.<name>", key, json!(value));

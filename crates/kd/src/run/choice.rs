@@ -22,13 +22,23 @@ pub(super) fn ask(here: &Here) -> Result<(), Error> {
     let Some(first) = first_question(here)? else {
         return Ok(());
     };
-    let Some(offer) = pick(&first.offers, &first.file)? else {
-        return Err(Error::new(
-            "interrupted",
-            Exit::Interrupted,
-            "no member was asked, and nothing was changed",
-        )
-        .next("`kd ask --members NAMES …` asks these members; `kd init` has more to choose from"));
+    let offer = loop {
+        let Some(offer) = pick(&first.offers, &first.file)? else {
+            return Err(Error::new(
+                "interrupted",
+                Exit::Interrupted,
+                "no member was asked, and nothing was changed",
+            )
+            .next("`kd init` has more to choose from; --members NAMES asks others just once"));
+        };
+        // A choice that cannot answer is not saved.
+        match offer.fetch(here) {
+            Ok(()) => break offer,
+            Err(error) => {
+                let columns = terminal::size_of_stderr().map(|(columns, _)| columns.into());
+                Error::from(error).report(false, columns);
+            }
+        }
     };
     first.save(offer)?;
     say(&format!("{} from now on", offer.who))?;

@@ -9,7 +9,8 @@ use crate::render::clean;
 use crate::render::wrap::wrap;
 use kd_app::Env;
 use kd_app::setup::{
-    Destination, InitSeat, look_around, named, needs_model, seats, sought, suggested,
+    Destination, InitSeat, charge, larger_model, look_around, named, needs_model, seats, sought,
+    suggested,
 };
 use kd_core::config::Layer;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -36,29 +37,24 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
         }
         return Ok(Exit::NoSeat);
     } else if args.yes {
-        let ready: Vec<InitSeat> = offers
+        let (free, costly): (Vec<InitSeat>, Vec<InitSeat>) = offers
             .iter()
-            .filter(|seat| !needs_model(seat))
             .cloned()
-            .collect();
-        // If only services were found, at least one needs a model.
-        if ready.is_empty() {
+            .partition(|seat| charge(seat, here).is_none());
+        // If everything costs money, `--yes` agrees to that.
+        if free.is_empty() {
             offers
         } else {
-            left_out = offers
-                .iter()
-                .filter(|seat| needs_model(seat))
-                .map(|seat| seat.name.clone())
-                .collect();
-            ready
+            left_out = costly.into_iter().map(|seat| seat.name).collect();
+            free
         }
     } else if io::stdin().is_terminal() {
-        choose(offers)?
+        choose(offers, here)?
     } else {
         let names: Vec<String> = offers.iter().map(|s| s.name.clone()).collect();
         return Err(Error::usage("kd init needs a terminal to ask")
             .because(format!("found: {}", names.join(", ")))
-            .next("kd init --members NAMES, or kd init --yes for all"));
+            .next("kd init --members NAMES, or kd init --yes for all that cost nothing"));
     };
     let mut names = std::collections::BTreeSet::new();
     chosen.retain(|seat: &InitSeat| names.insert(seat.name.clone()));
@@ -100,7 +96,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     }
     if !left_out.is_empty() {
         say(&format!(
-            "left out, because each answer costs money: {}; to add one: kd init --force --members {},…",
+            "left out, because answers may cost money: {}; to add one: kd init --force --members {},…",
             left_out.join(", "),
             left_out[0]
         ));
@@ -120,6 +116,11 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
             lines.extend(how.into_iter().map(|line| format!("      {line}")));
         }
     }
+    lines.push(String::new());
+    lines.extend(wrap(
+        &format!("Or a larger local model, {}", larger_model()),
+        columns,
+    ));
     let end = "One of them is enough; then run `kd init` again. Until then the built-in demo model answers: it shows how a council works; its advice is poor.";
     lines.push(String::new());
     lines.extend(wrap(end, columns));
@@ -127,21 +128,29 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
 }
 
 /// Asks on the terminal: a numbered list, and a model where needed.
-fn choose(offers: Vec<InitSeat>) -> Result<Vec<InitSeat>, Error> {
+fn choose(offers: Vec<InitSeat>, here: &Here) -> Result<Vec<InitSeat>, Error> {
+    let columns = kd_tui::terminal::size_of_stderr();
+    let columns = columns.map_or(usize::MAX, |(columns, _)| columns.into());
     let mut err = crate::out::stderr().lock();
-    writeln!(err, "found on this machine:")?;
-    for (i, seat) in offers.iter().enumerate() {
-        writeln!(
-            err,
-            "  {}. {}: {}",
-            i + 1,
-            seat.name,
-            clean::line(&seat.comment)
-        )?;
+    let charges: Vec<Option<String>> = offers.iter().map(|seat| charge(seat, here)).collect();
+    for line in found(&offers, &charges, columns) {
+        writeln!(err, "{line}")?;
     }
+    // What costs money is only taken by its number.
+    let free: Vec<usize> = (0..offers.len())
+        .filter(|i| charges[*i].is_none())
+        .collect();
+    let numbers: Vec<String> = free.iter().map(|i| (i + 1).to_string()).collect();
+    let default = match numbers.is_empty() {
+        true => String::new(),
+        false => format!("; Enter takes {} (free)", numbers.join(",")),
+    };
     loop {
-        let answer = ask(&mut err, "members? numbers, for example 1,3 [all]: ")?;
-        match picked(&answer, offers.len()) {
+        let answer = ask(
+            &mut err,
+            &format!("members? numbers such as 1,2, or all{default}: "),
+        )?;
+        match picked(&answer, offers.len(), &free) {
             Some(places) => {
                 let mut chosen: Vec<InitSeat> =
                     places.into_iter().map(|i| offers[i].clone()).collect();
@@ -150,9 +159,31 @@ fn choose(offers: Vec<InitSeat>) -> Result<Vec<InitSeat>, Error> {
                 }
                 return Ok(chosen);
             }
-            None => writeln!(err, "please type numbers from 1 to {}", offers.len())?,
+            None => writeln!(
+                err,
+                "please type numbers from 1 to {}, or all",
+                offers.len()
+            )?,
         }
     }
+}
+
+/// Formats the numbered list, in lines of at most `columns`.
+fn found(offers: &[InitSeat], charges: &[Option<String>], columns: usize) -> Vec<String> {
+    let mut lines = vec!["found on this machine:".to_owned()];
+    for ((n, seat), charge) in (1..).zip(offers).zip(charges) {
+        // The comment of a key says it itself.
+        let charge = charge.as_ref().filter(|_| seat.key_env.is_none());
+        let charge = charge.map_or(String::new(), |charge| format!(" ({charge})"));
+        let text = format!("{}: {}{charge}", seat.name, seat.comment);
+        let mut label = format!("  {n}. ");
+        let room = columns.saturating_sub(label.len() + 1).max(ROOM_MIN);
+        for line in wrap(&clean::line(&text), room) {
+            lines.push(format!("{label}{line}"));
+            label = " ".repeat(label.len());
+        }
+    }
+    lines
 }
 
 /// Asks for a service's model until there is one; Enter takes the suggestion.
@@ -180,9 +211,12 @@ fn ask(err: &mut impl Write, question: &str) -> Result<String, Error> {
     Ok(line.trim().to_owned())
 }
 
-/// Parses the chosen positions, from 0; an empty answer means all.
-fn picked(answer: &str, count: usize) -> Option<Vec<usize>> {
-    if answer.is_empty() || answer == "all" {
+/// Parses the chosen positions, from 0; an empty answer means those of `default`, if there are any.
+fn picked(answer: &str, count: usize, default: &[usize]) -> Option<Vec<usize>> {
+    if answer.is_empty() {
+        return (!default.is_empty()).then(|| default.to_vec());
+    }
+    if answer == "all" {
         return Some((0..count).collect());
     }
     answer
@@ -218,10 +252,40 @@ mod tests {
 
     #[test]
     fn answers_are_read_as_meant() {
-        assert_eq!(picked("", 3), Some(vec![0, 1, 2]));
-        assert_eq!(picked("3, 1", 3), Some(vec![2, 0]));
+        assert_eq!(picked("", 3, &[0, 2]), Some(vec![0, 2]));
+        assert_eq!(picked("", 3, &[]), None);
+        assert_eq!(picked("all", 2, &[0]), Some(vec![0, 1]));
+        assert_eq!(picked("3, 1", 3, &[]), Some(vec![2, 0]));
         for bad in ["0", "4", "x", "1-2"] {
-            assert_eq!(picked(bad, 3), None, "{bad}");
+            assert_eq!(picked(bad, 3, &[0]), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_found_fits_the_terminal_and_says_what_it_costs() {
+        let seat = |name: &str, comment: &str| InitSeat {
+            name: name.into(),
+            comment: comment.into(),
+            ..InitSeat::default()
+        };
+        let offers = [
+            seat(
+                "openai",
+                "openai, with the key in OPENAI_API_KEY: each answer costs money",
+            ),
+            seat(
+                "opencode",
+                "opencode, found at /home/ada/.local/share/programs/bin/opencode",
+            ),
+        ];
+        let charges = [None, Some("may cost money: its own settings".to_owned())];
+        for columns in [40, 60, 80] {
+            let lines = found(&offers, &charges, columns);
+            assert!(
+                lines.iter().all(|line| line.chars().count() < columns),
+                "{lines:#?}"
+            );
+            assert!(lines.join(" ").contains("(may cost"), "{lines:#?}");
         }
     }
 }

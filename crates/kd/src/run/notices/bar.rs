@@ -22,6 +22,8 @@ pub(super) struct Bar {
     /// When the download started or was resumed, and with how many bytes.
     begun: Option<(Instant, u64)>,
     tenths: u64,
+    /// The last failure, told only if another source is tried: the error tells all of them.
+    gave_up: Option<String>,
 }
 
 impl Bar {
@@ -33,6 +35,7 @@ impl Bar {
             painted: None,
             begun: None,
             tenths: 0,
+            gave_up: None,
         }
     }
 
@@ -45,11 +48,14 @@ impl Bar {
                     0 => String::new(),
                     have => format!(", resuming after {}", mebibytes(*have)),
                 };
-                self.remark(&format!("  from {}{again}", clean::line(from)))
+                let failed = self.gave_up.take().map(|line| self.remark(&line));
+                let now = self.remark(&format!("  from {}{again}", clean::line(from)));
+                failed.unwrap_or_default() + &now
             }
             Progress::Bytes { done, total } => self.bytes(*done, *total, now),
             Progress::GaveUp { from, why } => {
-                self.remark(&format!("  {}: {}", clean::line(from), clean::line(why)))
+                self.gave_up = Some(format!("  {}: {}", clean::line(from), clean::line(why)));
+                String::new()
             }
             Progress::Confirmed { sha256 } => {
                 self.remark(&format!("  SHA-256 {sha256}, as the hub names it"))

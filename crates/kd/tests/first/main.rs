@@ -1,6 +1,9 @@
 //! First use: no member available, nothing configured, nothing found.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod siblings;
 
 use kd_fake::{Fake, Reply, Seen, Wire};
 use portable_pty::{Child, CommandBuilder, MasterPty, native_pty_system};
@@ -58,14 +61,20 @@ impl Terminal {
 
     /// Waits until the screen shows all of the words.
     fn wait_for(&mut self, words: &[&str]) -> String {
+        let all = |shown: &str| words.iter().all(|word| shown.contains(word));
+        self.wait_until(&format!("{words:?}"), all)
+    }
+
+    /// Waits until the screen is as wanted.
+    fn wait_until(&mut self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         loop {
             let shown = self.screen.screen().contents();
-            if words.iter().all(|word| shown.contains(word)) {
+            if is_there(&shown) {
                 return shown;
             }
             match self.bytes.recv_timeout(PATIENCE) {
                 Ok(bytes) => self.screen.process(&bytes),
-                Err(_) => panic!("{words:?} never came:\n{shown}"),
+                Err(_) => panic!("{what} never came:\n{shown}"),
             }
         }
     }
@@ -193,6 +202,8 @@ fn init_that_finds_nothing_lists_what_it_looked_for() {
         "127.0.0.1:1\n      install it from https://ollama.com/download",
         "OPENAI_API_KEY\n      export OPENAI_API_KEY=…  (key: https://",
         "GEMINI_API_KEY or GOOGLE_API_KEY\n",
+        "Or a larger local model, Qwen2.5 1.5B Instruct",
+        "kd model use qwen2.5-1.5b",
         "its advice is poor",
     ] {
         assert!(said.err.contains(what), "{what}: {}", said.err);
@@ -205,8 +216,11 @@ fn init_suggests_a_model_and_an_empty_answer_takes_it() {
     let home = Home::scripted(&[]);
     let key = ("OPENAI_API_KEY", "sk-never-sent");
     let mut init = Terminal::open(&home, &["init"], &[key]);
-    init.wait_for(&["1. openai", "members? numbers"]);
+    // Enter takes nothing that costs money.
+    init.wait_for(&["1. openai", "members? numbers such as 1,2, or all:"]);
     init.press("\r");
+    init.wait_for(&["please type numbers from 1 to 1, or all"]);
+    init.press("1\r");
     init.wait_for(&["model of openai? [gpt-5-mini]"]);
     init.press("\r");
     let (code, shown) = init.end();
