@@ -9,6 +9,7 @@ use crate::host::{
 };
 use crate::kingdom::Kingdom;
 use crate::request::{Ask, Question, Terms, ThreadChoice};
+use crate::setup::demo_answers;
 use crate::think::Think;
 use crate::{forks, forum, listing, marks, page, ready, seating, secrets, threads, trust};
 use kd_backends::remote::RemoteForum;
@@ -42,6 +43,8 @@ const VALUE_CHARS: usize = 80;
 
 /// Maximum characters of an unknown ID that is repeated to its caller.
 const ID_CHARS_MAX: usize = 80;
+/// What a client is told if nothing is configured.
+const DEMO: &str = "the small built-in model answers for all members: it is for trying things out; for better answers: `kd init`";
 
 /// An agent's visit served by this process.
 #[derive(Clone, Debug)]
@@ -137,6 +140,11 @@ impl FolderHost {
     pub fn with_fleet(mut self, store: Option<kd_sql::fleet::Store>) -> Self {
         self.fleet = store.map(crate::batch::fleet::Watch::new);
         self
+    }
+
+    /// Returns whether the built-in demo model answers, because nothing else is chosen.
+    pub fn shows_the_demo(&self) -> bool {
+        demo_answers(self.kingdom.config(), &[])
     }
 
     /// Serves other machines: agent programs are left out. Also returns their names.
@@ -439,8 +447,10 @@ impl Host for FolderHost {
             question: question.into_owned(),
             ..query.clone()
         };
+        let demo = demo_answers(self.kingdom.config(), &query.members).then(|| DEMO.to_owned());
+        let notices = self.held().into_iter().chain(masked.line()).chain(demo);
         Ok(Started {
-            notices: self.held().into_iter().chain(masked.line()).collect(),
+            notices: notices.collect(),
             ..self.start(query).map_err(refusal)?
         })
     }

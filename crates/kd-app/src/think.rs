@@ -146,7 +146,9 @@ impl<'k> Debate<'k> {
 impl PreparedDebate<'_> {
     /// Whether the built-in model answers for everyone because nothing is configured.
     pub fn is_built_in(&self) -> bool {
-        self.debate.seats.built_in() && self.debate.config.agents.is_empty()
+        self.debate.seats.built_in()
+            && self.debate.config.agents.is_empty()
+            && self.debate.config.local.model.is_none()
     }
 
     /// Opens the session. Must be called inside a tokio runtime.

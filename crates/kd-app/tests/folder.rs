@@ -1,7 +1,9 @@
 //! One open folder takes many questions, also if it had no project when it was opened.
 #![allow(missing_docs, clippy::unwrap_used)] // a test that cannot go on may say so
 
-use kd_app::{Ask, Env, Kingdom, ThreadChoice};
+use kd_app::host::{Host, Method, PlanChoice, Query};
+use kd_app::{Ask, Env, FolderHost, Kingdom, ThreadChoice};
+use kd_backends::delivery::catalog;
 use std::collections::BTreeMap;
 
 /// Opens an empty folder with two scripted members.
@@ -70,4 +72,48 @@ async fn several_councils_are_asked_at_once() {
     let ask = || kingdom.ask(Ask::default(), "One?").unwrap().answers();
     let (one, two) = tokio::join!(ask(), ask());
     assert_eq!(one.unwrap().messages.len() + two.unwrap().messages.len(), 4);
+}
+
+/// A server tells its clients that only the demo model answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_is_told_that_the_demo_model_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut kingdom = kingdom(folder.path());
+    kingdom.configure(|config| config.agents.clear());
+    let model = catalog::DEFAULT;
+    let models = folder.path().join("home/.cache/kd/models");
+    std::fs::create_dir_all(&models).unwrap();
+    // A file that passes for a verified one.
+    let path = models.join(format!("{}.gguf", model.sha256));
+    let file = std::fs::File::create(&path).unwrap();
+    file.set_len(model.bytes).unwrap();
+    let changed = file.metadata().unwrap().modified().unwrap();
+    let changed = changed.duration_since(std::time::UNIX_EPOCH).unwrap();
+    let seen = format!(
+        "{}\t{}\t{}\n",
+        path.display(),
+        model.bytes,
+        changed.as_nanos()
+    );
+    std::fs::write(models.join(format!("{}.seen", model.sha256)), seen).unwrap();
+    let host = FolderHost::new(kingdom, true);
+    assert!(host.shows_the_demo());
+    for (method, members, told) in [
+        (Method::Ask, &[][..], true),
+        (Method::Think, &[], true),
+        (Method::Ask, &["skeptic"], false),
+    ] {
+        let started = host.ask(&Query {
+            method,
+            question: "Which?".into(),
+            members: members.iter().map(|name| (*name).to_owned()).collect(),
+            thread: None,
+            plan: PlanChoice::default(),
+        });
+        let notices = started.unwrap().notices;
+        let demo = notices
+            .iter()
+            .any(|notice| notice.contains("built-in model answers"));
+        assert_eq!(demo, told, "{notices:?}");
+    }
 }

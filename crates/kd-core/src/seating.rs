@@ -91,7 +91,9 @@ pub fn seat(config: &Config, wishes: &SeatRequest) -> Result<Seated, SeatingErro
     let council = &config.council.members;
     let built_in = config.agents.is_empty()
         && (council.is_empty() || *council == BUILT_IN_COUNCIL)
-        && wishes.members.is_empty();
+        && wishes.members.is_empty()
+        && config.local.model.is_none()
+        && wishes.model.is_none();
     let names: Vec<String> = if !wishes.members.is_empty() {
         wishes.members.clone()
     } else if !config.council.members.is_empty() {
@@ -405,6 +407,15 @@ mod tests {
         let mut chosen = Config::default();
         chosen.council.members = BUILT_IN_COUNCIL.map(str::to_owned).to_vec();
         assert!(seat(&chosen, &SeatRequest::default()).unwrap().built_in);
+        let model = Some("qwen2.5-1.5b".to_owned());
+        chosen.local.model.clone_from(&model);
+        assert!(!seat(&chosen, &SeatRequest::default()).unwrap().built_in);
+        chosen.local.model = None;
+        let named = SeatRequest {
+            model,
+            ..SeatRequest::default()
+        };
+        assert!(!seat(&chosen, &named).unwrap().built_in);
         chosen.council.members.pop();
         assert!(!seat(&chosen, &SeatRequest::default()).unwrap().built_in);
     }

@@ -286,7 +286,7 @@ fn seat(request: &ReviewRequest, loaded: &Loaded, env: &Env) -> Result<Roster, U
         ..SeatRequest::default()
     };
     let seated = seating::seat(config, seats, None)?;
-    if seated.built_in && config.local.model.is_none() {
+    if seated.built_in {
         return Err(no_members());
     }
     Ok(Roster::new(seated.roster.members().to_vec(), None))

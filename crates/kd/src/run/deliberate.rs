@@ -4,14 +4,16 @@ mod ask_back;
 mod edit;
 pub(super) mod record;
 mod resume;
+mod settings;
 mod share;
 mod whatif;
 
 use self::ask_back::Answered;
+pub(super) use self::settings::settings;
 use super::here::Here;
 use super::notices::notice_line;
 use super::stage::{self, Played};
-use super::{attach, first, question, trust};
+use super::{attach, choice, first, question, trust};
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -23,20 +25,17 @@ use crate::render::clean;
 use crate::render::wrap::wrap;
 use kd_app::deliberation::{PlannedIn, Planning};
 use kd_app::export::Format as DocumentFormat;
-use kd_app::infile;
 use kd_app::marks::FROM_RECORD;
 use kd_app::threads::Thread;
-use kd_app::trust::Loaded;
 use kd_app::{Opened, secrets};
 use kd_app::{outfile, page};
-use kd_core::config::{Config, KeyPath, keep_limits};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Seat, compared_by, forecast};
 use kd_core::planner::{self, Planned};
 use kd_core::seating::LOCAL;
 use kd_eval::marks::Standing;
 use kd_vote::Outcome;
-use serde_json::{Map, Value, json as object};
+use serde_json::{Value, json as object};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -45,6 +44,9 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         return resume::run(args, id, here);
     }
     let quiet = args.output.quiet;
+    if may_choose(args) {
+        choice::ask(here)?;
+    }
     outfile::check(args.output.output.as_deref(), here)?;
     outfile::check(args.export.as_deref(), here)?;
     check_marks(args, here)?;
@@ -127,6 +129,16 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     Ok(exit)
 }
 
+/// Returns whether the question leaves open who answers, and a person waits for the answer.
+fn may_choose(args: &Deliberate) -> bool {
+    let named = !args.members.is_empty()
+        || args.model.is_some()
+        || args.plan.is_some()
+        || args.privacy.private;
+    let for_a_program = args.output.is_json() || args.output.quiet;
+    !named && !for_a_program && !args.dry_run && !args.question.is_empty()
+}
+
 /// Runs a plan and shows it.
 fn played(
     args: &Deliberate,
@@ -184,123 +196,6 @@ fn ended(
         }
         (exit, _) => exit,
     })
-}
-
-/// Returns the members named in a plan.
-fn named_in(plan: &Value) -> Vec<&str> {
-    let at = |path: &str| plan.pointer(path);
-    let seats = at("/council/members").and_then(Value::as_array);
-    let seats = seats.into_iter().flatten();
-    seats
-        .filter_map(|seat| seat.get("model"))
-        .chain(at("/meta/planner"))
-        .filter_map(Value::as_str)
-        .collect()
-}
-
-/// Returns whether a limit in the settings applies to a plan: only if it was set explicitly.
-fn binds(path: &KeyPath, loaded: &Loaded) -> bool {
-    let is_set = path.find(&loaded.value).is_some_and(|set| !set.is_null());
-    let is_of_plan = path
-        .segments()
-        .first()
-        .is_some_and(|first| first == "deliberation");
-    is_of_plan && is_set
-}
-
-/// Returns the settings overridden by the flags and the `--plan` file, validated like any configuration.
-pub(super) fn settings(args: &Deliberate, loaded: &Loaded, here: &Here) -> Result<Config, Error> {
-    let config = &loaded.config;
-    let mut value = serde_json::to_value(config)
-        .map_err(|e| Error::usage("the settings cannot be read").because(e))?;
-    if let Some(path) = &args.plan {
-        let text = infile::read_text(path, infile::PLAN_BYTES_MAX).map_err(|e| {
-            Error::usage(format!("the plan {} cannot be read", path.display())).because(e)
-        })?;
-        let mut document: Value = serde_json::from_str(&text)
-            .map_err(|e| Error::usage(format!("{} is not JSON", path.display())).because(e))?;
-        let secrets = secrets::of(config, args.privacy.allow_secrets, here);
-        if let Some(line) = secrets.mask_json(&mut document).line() {
-            notice_line(&line);
-        }
-        kd_app::trust::check_named(&loaded.project, named_in(&document))?;
-        let own = value.clone();
-        value["deliberation"] = document;
-        for path in keep_limits(&mut value, &own, |path| binds(path, loaded)) {
-            notice_line(&format!(
-                "the plan sets {path}; your stricter limit applies (a flag changes it for one run)"
-            ));
-        }
-    }
-    let mut flags: Vec<(&str, Value)> = Vec::new();
-    let mut flag =
-        |path: &'static str, value: Option<Value>| flags.extend(value.map(|v| (path, v)));
-    flag(
-        "meta.planningMode",
-        args.planning.as_ref().map(|v| object!(v)),
-    );
-    flag("preset", args.preset.as_ref().map(|v| object!(v)));
-    flag("council.size", args.size.map(|v| object!(v)));
-    flag("protocol", args.protocol.as_ref().map(|v| object!(v)));
-    flag(
-        "council.voting.method",
-        args.rule.as_ref().map(|v| object!(v)),
-    );
-    flag("answer", args.answer.as_ref().map(|v| object!(v)));
-    let iterates = args.iterate || args.strategy.is_some() || args.max_iterations.is_some();
-    flag("iteration.enabled", iterates.then(|| object!(true)));
-    flag(
-        "iteration.strategy",
-        args.strategy.as_ref().map(|v| object!(v)),
-    );
-    flag(
-        "iteration.maxIterations",
-        args.max_iterations.map(|v| object!(v)),
-    );
-    flag("askBack", args.ask_back.then(|| object!(true)));
-    flag("certainty", args.certainty.map(|v| object!(v)));
-    flag("rounds", args.rounds.map(|v| object!(v)));
-    flag(
-        "iteration.maxTokens",
-        args.max_total_tokens.map(|v| object!(v)),
-    );
-    flag(
-        "iteration.maxDurationMs",
-        args.max_time.map(|v| object!(v.as_millis() as u64)),
-    );
-    flag("maxCalls", args.max_calls.map(|v| object!(v)));
-    flag("maxUsd", args.max_usd.map(|v| object!(v)));
-    flag("answerTokens", args.max_tokens.map(|v| object!(v)));
-    if !value["deliberation"].is_object() {
-        value["deliberation"] = Value::Object(Map::new());
-    }
-    for (path, flag) in flags {
-        let mut at = &mut value["deliberation"];
-        for part in path.split('.') {
-            at = &mut at[part];
-        }
-        *at = flag;
-    }
-    let mut checked = Config::from_value(&value).map_err(|problems| {
-        let lines: Vec<String> = problems
-            .iter()
-            .map(|p| p.to_string().replace("deliberation.", ""))
-            .collect();
-        let what = match lines.len() {
-            1 => lines[0].clone(),
-            n => format!("the plan has {n} mistakes"),
-        };
-        let mut error = Error::new("plan", Exit::Usage, what)
-            .next("`kd config schema` has every field; `kd deliberate --dry-run` shows the plan");
-        if lines.len() > 1 {
-            error.why = Some(lines.join("\n"));
-        }
-        error
-    })?;
-    checked.local.offline |= args.offline;
-    checked.council.private |= args.privacy.private;
-    checked.surroundings_of(config);
-    Ok(checked)
 }
 
 /// Lets a member plan, in the thread where the deliberation will run.

@@ -6,8 +6,13 @@ use kd_app::setup::{Discovered, look_around};
 
 /// Says who answers and what else was found; on the first question in a folder, also how to get better answers.
 pub(super) fn notice(first: bool, here: &Here) {
+    say(&told(first, here));
+}
+
+/// Returns the same, for a screen of its own.
+pub(super) fn told(first: bool, here: &Here) -> String {
     let found = look_around(here).unwrap_or_default();
-    say(&text(first, &found));
+    text(first, &found)
 }
 
 fn text(first: bool, found: &[Discovered]) -> String {

@@ -1,7 +1,7 @@
 //! `kd mcp`: serves the protocol on stdin and stdout until stdin is closed.
 
 use super::here::Here;
-use super::trust;
+use super::{first, trust};
 use crate::args::mcp::Mcp;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -21,7 +21,12 @@ pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
     }
     // The folder may be another one now.
     let here = &Here::new(here.color());
-    let host = folder_host(here, args.offline)?.with_forum(
+    let host = folder_host(here, args.offline)?;
+    // A visit asks nobody.
+    if args.run.is_none() && host.shows_the_demo() {
+        first::notice(false, here);
+    }
+    let host = host.with_forum(
         args.forum.clone(),
         args.store.clone(),
         args.run.map(|run| Visit {

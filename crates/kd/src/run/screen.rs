@@ -32,9 +32,8 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     };
     let seated = chat.seat(first.as_ref(), true)?;
     chat.make_ready(&seated.roster, first.is_none())?;
-    if seated.built_in {
-        first::notice(created, here);
-    }
+    // On the screen: what is printed before it takes over is hidden behind it.
+    let demo = seated.built_in.then(|| first::told(created, here));
     let env = |name: &str| here.var(name);
     let styles = here.out_styles();
     let shade = if styles.color {
@@ -42,7 +41,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     } else {
         kd_tui::theme::Depth::None
     };
-    let (keys, wrong) = keys(chat.kingdom().loaded());
+    let (keys, mut wrong) = keys(chat.kingdom().loaded());
     let settings = Settings {
         keys: Arc::new(keys),
         frame: match chat.kingdom().config().chat.frame {
@@ -66,6 +65,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         secrets: chat.secrets().clone(),
     };
     let mut app = App::new(settings, Timestamp::now());
+    wrong.extend(demo.iter().flat_map(|text| text.lines()).map(str::to_owned));
     app.report(wrong);
     let notify = notify(chat.kingdom().config().chat.notify);
     let ended = runtime.block_on(kd_tui::run(app, Arc::new(chat), start, notify));

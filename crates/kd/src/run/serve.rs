@@ -1,5 +1,6 @@
 //! `kd serve`: binds an address, prints it and how to connect, and serves until stopped.
 
+use super::first;
 use super::here::Here;
 use super::mcp::{folder_host, name, signals};
 use super::notices::notice_line;
@@ -39,6 +40,9 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
     let (tokens, fresh) = tokens(args, here)?;
     let store = super::batch::store(&args.store, here)?;
     let host = folder_host(here, args.offline)?;
+    if host.shows_the_demo() {
+        first::notice(false, here);
+    }
     let mut host = host.with_tokens(tokens.names()).with_fleet(store);
     if !args.listen.ip().is_loopback() && args.host.is_empty() {
         let what = format!(

@@ -2,14 +2,23 @@
 
 use super::ask::closing;
 use super::here::Here;
-use super::{attach, first, question, stage, trust};
+use super::{attach, choice, first, question, stage, trust};
 use crate::args::think::Think;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::render::clean;
 use kd_app::outfile;
 
 pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
+    if let [_, _, _, more, ..] = &args.members[..] {
+        return Err(Error::usage("kd think has two members and an arbiter")
+            .because(format!("`{}` would be the fourth", clean::line(more)))
+            .next("kd ask --members NAMES … asks any number"));
+    }
+    if may_choose(&args) {
+        choice::ask(here)?;
+    }
     outfile::check(args.output.output.as_deref(), here)?;
     let kingdom = trust::open(here, quiet)?;
     kingdom.sweep();
@@ -44,4 +53,16 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         closing(&ended.view, &opened.id.0, "kd think --continue", here);
     }
     Ok(ended.exit())
+}
+
+/// Returns whether the question leaves open who answers, and a person waits for the answer.
+fn may_choose(args: &Think) -> bool {
+    let parts = [&args.fast, &args.rigorous, &args.arbiter];
+    let named = parts.iter().any(|part| part.is_some())
+        || !args.members.is_empty()
+        || args.model.model.is_some()
+        || args.privacy.private;
+    let for_a_program = args.output.is_json() || args.output.quiet;
+    let goes_on = args.going.wanted().is_some();
+    !named && !for_a_program && !goes_on && !args.question.is_empty()
 }

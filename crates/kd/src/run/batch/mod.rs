@@ -8,7 +8,7 @@ mod questions;
 
 use super::deliberate;
 use super::here::Here;
-use super::trust;
+use super::{choice, first, trust};
 use crate::args::ask::terms;
 use crate::args::batch::{Batch, Run};
 use crate::args::deliberate::Deliberate;
@@ -19,6 +19,7 @@ use crate::face::batch as face;
 use crate::face::json;
 use clap::Parser;
 use kd_app::batch::{BatchRequest, How};
+use kd_app::setup::demo_answers;
 use kd_app::{Ask, Kingdom, SeatRequest, Think};
 use kd_core::formats::BATCH_ESTIMATE;
 use serde_json::json as object;
@@ -43,9 +44,13 @@ pub(super) fn run(command: &Batch, here: &Here) -> Result<Exit, Error> {
 pub(super) use fleet::{STOPPED, store};
 
 fn ask(args: &Run, here: &Here) -> Result<Exit, Error> {
+    let for_a_program = args.quiet || args.json;
+    if !for_a_program && !args.dry_run && !names_members(args) {
+        choice::ask(here)?;
+    }
     let fleet = fleet::request(args, here)?;
     let questions = questions::read(args)?;
-    let mut kingdom = trust::open(here, args.quiet || args.json)?;
+    let mut kingdom = trust::open(here, for_a_program)?;
     configure(args, &mut kingdom, here)?;
     kingdom.sweep();
     let request = BatchRequest {
@@ -69,7 +74,16 @@ fn ask(args: &Run, here: &Here) -> Result<Exit, Error> {
         }
         return Ok(Exit::Done);
     }
+    if !for_a_program && demo_answers(kingdom.config(), &args.members) {
+        first::notice(kingdom.layout().is_none(), here);
+    }
     conduct::conduct(args, batching, here)
+}
+
+/// Returns whether the command says who answers.
+fn names_members(args: &Run) -> bool {
+    let plan = !METHODS.contains(&args.how.as_str());
+    !args.members.is_empty() || args.model.model.is_some() || args.privacy.private || plan
 }
 
 /// Puts the options that are settings into the settings, so that all questions share one account.
