@@ -245,7 +245,7 @@ impl Follow {
 
     /// Tells a message; `logged`: the newest records of the thread's log.
     fn hear_message(&mut self, message: Message, logged: &[Record]) {
-        if message.is_king() {
+        if message.is_question(&self.turn) {
             self.turn = vec![message.clone()];
             self.before = message.seq.saturating_sub(1);
             return self.tell(Event::MessageAdded {

@@ -12,6 +12,7 @@ use crate::error::{ErrorKind, UserError};
 use kd_core::event::Outcome;
 use kd_core::formats::Newer;
 use kd_core::last_round::{RoundKind, TurnSeen};
+use kd_core::message::CHOSEN;
 use kd_core::{Address, FailureKind, LastRound, Message, SeatName, Status};
 use kd_store::Lease;
 pub use kd_store::fork::Lineage;
@@ -63,8 +64,12 @@ pub fn newest(thread: &Thread, turns: usize) -> Result<kd_store::Messages, UserE
     let mut n = 16_usize.max(turns.saturating_mul(4));
     loop {
         let read = thread.tail(n)?;
-        let kings = read.messages.iter().filter(|m| m.is_king()).count();
-        if kings >= turns.max(1) || read.messages.len() + read.problems.len() < n {
+        let all = &read.messages;
+        let asked = all.iter().filter(|m| m.is_question(all)).count();
+        // A choice is one only together with the answer that it names.
+        let named = |m: &&Message| m.is_king() && m.extra.contains_key(CHOSEN);
+        let is_settled = all.iter().filter(named).all(|m| m.is_choice(all));
+        if asked >= turns.max(1) && is_settled || read.messages.len() + read.problems.len() < n {
             return Ok(read);
         }
         n = n.saturating_mul(4);
@@ -112,13 +117,13 @@ pub fn asked_by(thread: &Thread, seat: &SeatName) -> Option<u32> {
     is_held.then(|| Lease::holder(thread, seat.as_str()).unwrap_or(0))
 }
 
-/// Splits messages into turns: a message of the user and everything up to the next one. Messages before the first are a
+/// Splits messages into turns: a question of the user and everything up to the next one. Messages before the first are a
 /// turn too.
 pub fn turns(messages: &[Message]) -> Vec<&[Message]> {
     let mut starts: Vec<usize> = messages
         .iter()
         .enumerate()
-        .filter(|(_, m)| m.is_king())
+        .filter(|(_, m)| m.is_question(messages))
         .map(|(i, _)| i)
         .collect();
     if starts.first() != Some(&0) && !messages.is_empty() {
@@ -175,13 +180,14 @@ impl State {
     pub fn mark(self, unicode: bool) -> &'static str {
         match (self, unicode) {
             (State::Responded, true) => "✓",
-            (State::Errored | State::Interrupted, true) => "✗",
+            (State::Errored, true) => "✗",
+            (State::Interrupted, true) => "⊘",
             (State::TimedOut, true) => "⧖",
             (State::Running, true) => "○",
             (State::Pending, true) => "…",
             (State::Responded, false) => "ok",
             (State::Errored, false) => "failed",
-            (State::Interrupted, false) => "stopped",
+            (State::Interrupted, false) => "interrupted",
             (State::TimedOut, false) => "late",
             (State::Running, false) => "busy",
             (State::Pending, false) => "open",

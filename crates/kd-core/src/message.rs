@@ -266,6 +266,11 @@ impl Message {
                 .any(|m| m.seq == chosen && is_answer(m))
     }
 
+    /// Returns whether the user asks something with it: it is not only a choice among these messages.
+    pub fn is_question<'m>(&self, messages: impl IntoIterator<Item = &'m Self>) -> bool {
+        self.is_king() && !self.is_choice(messages)
+    }
+
     /// Returns whether the answer was cut: by the token limit, or where the model repeated its prompt.
     pub fn is_cut(&self) -> bool {
         self.cut().is_some()
@@ -374,6 +379,11 @@ pub fn settled(messages: &[Message]) -> Vec<&Message> {
     read
 }
 
+/// Returns the index of the newest question in a thread's messages: the user's newest one that is no mere choice.
+pub fn newest_question(messages: &[Message]) -> Option<usize> {
+    messages.iter().rposition(|m| m.is_question(messages))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,6 +414,19 @@ mod tests {
         assert_eq!(folded(&wide[..4000]), None);
         // What looks like an attached file is a text like any other.
         assert_eq!(folded("[attached: `a`, 1 byte]\n```\nx\n```"), None);
+    }
+
+    #[test]
+    fn the_newest_question_is_before_a_choice() {
+        let mut thread = vec![
+            message(1, "king", Status::Complete, None),
+            message(2, "ann", Status::Complete, None),
+            message(3, "king", Status::Complete, None),
+        ];
+        assert_eq!(newest_question(&thread), Some(2));
+        thread[2].extra.insert(CHOSEN.into(), "2".into());
+        assert_eq!(newest_question(&thread), Some(0));
+        assert_eq!(newest_question(&thread[1..2]), None);
     }
 
     #[test]

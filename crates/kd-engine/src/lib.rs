@@ -25,6 +25,7 @@ pub use watch::Watch;
 use actor::{Actor, Instruction, Runner, Start};
 use kd_backends::backends::Backends;
 use kd_core::council::{Council, OpenCouncil};
+use kd_core::message::newest_question;
 use kd_core::secrets::Secrets;
 use kd_core::view::View;
 use kd_core::{
@@ -144,7 +145,7 @@ impl Ready {
 
 /// Reads the newest round from the log, if an answer seems to be missing. Otherwise skips reading a possibly long log.
 fn last_round(thread: &Thread, history: &[Message]) -> Option<LastRound> {
-    let at = history.iter().rposition(Message::is_king)?;
+    let at = newest_question(history)?;
     let (king, answers) = history[at..].split_first()?;
     let called = match &king.to {
         Address::Seats(seats) => seats.clone(),

@@ -102,7 +102,8 @@ pub(crate) fn rounds<'a>(facts: &Facts<'a>) -> Vec<Round<'a>> {
     let mut rounds: Vec<Round<'a>> = Vec::new();
     let mut heard: BTreeSet<&str> = BTreeSet::new();
     for message in &facts.shown {
-        if message.is_king() || rounds.is_empty() {
+        let asks = message.is_question(facts.shown.iter().copied());
+        if asks || rounds.is_empty() {
             rounds.push(Round {
                 first: message.seq,
                 ..Round::default()
@@ -112,9 +113,10 @@ pub(crate) fn rounds<'a>(facts: &Facts<'a>) -> Vec<Round<'a>> {
         let Some(round) = rounds.last_mut() else {
             continue;
         };
-        if message.is_king() {
+        if asks {
             round.says = Some(message);
-        } else if concludes(facts, message)
+        } else if message.is_king()
+            || concludes(facts, message)
             || !round.after.is_empty()
             || !heard.insert(&message.from)
         {

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::{Home, SANDBOX, Said, until};
+use support::{Home, SANDBOX, Said, until, whole};
 
 fn says(text: &str) -> Value {
     json!({"runs": [[{"text": text}]]})
@@ -194,6 +194,68 @@ fn a_retry_asks_again_only_who_has_not_answered() {
     let none = home.run(&["council", "retry"]);
     assert_eq!(none.code, Some(1), "{}", none.err);
     assert!(none.err.contains("no member failed"), "{}", none.err);
+}
+
+/// A member that fails again changes nothing: the chair is not paid for a second conclusion, and the first failure is
+/// shown once.
+#[test]
+fn a_retry_without_a_new_answer_has_no_new_conclusion() {
+    let home = Home::scripted(&[
+        ("ada", says("Yes.")),
+        ("bob", fails()),
+        ("cyd", says("No.")),
+        ("dee", says("So: yes.")),
+    ]);
+    let file = home.config_file();
+    let text = std::fs::read_to_string(&file).expect("read");
+    let mut config: Value = serde_json::from_str(&text).expect("JSON");
+    config["council"] = json!({"members": ["ada", "bob", "cyd"], "chair": "dee"});
+    std::fs::write(&file, config.to_string()).expect("written");
+    assert_eq!(home.run(&["ask", "Which?"]).code, Some(5));
+    let conclusions = || {
+        let messages = whole(&home.threads()[0]).into_values();
+        messages
+            .filter(|message| message.extra.contains_key("purpose"))
+            .count()
+    };
+    assert_eq!(conclusions(), 1);
+    assert_eq!(home.run(&["council", "retry"]).code, Some(5));
+    assert_eq!(conclusions(), 1, "nothing new was answered");
+    let mut shown = home.kd(&["show"]);
+    let shown = Said::of(shown.env("LANG", "C.UTF-8").output().expect("it runs")).out;
+    assert_eq!(shown.matches("✗ failed").count(), 1, "{shown}");
+    assert_eq!(shown.matches("conclusion").count(), 1, "{shown}");
+    // With a new answer there is one.
+    std::fs::write(home.path().join("bob.json"), says("Now I can.").to_string()).expect("written");
+    assert_eq!(home.run(&["council", "retry"]).code, Some(0));
+    assert_eq!(conclusions(), 2);
+}
+
+/// After a choice the newest question is the one before it: nobody is asked again.
+#[test]
+fn a_choice_is_no_question() {
+    let home = Home::scripted(&[("ada", says("Yes.")), ("bob", says("No."))]);
+    let chat = Said::fed(home.kd(&["chat"]), "/auto 0\nWhich?\n/pick ada\n/quit\n");
+    assert_eq!(chat.code, Some(0), "{}", chat.err);
+    let status = home.run(&["status", "--json"]).json();
+    assert_eq!(status["pending"], json!([]), "{status}");
+    let mut list = home.kd(&["list"]);
+    let list = Said::of(list.env("LANG", "C.UTF-8").output().expect("it runs")).out;
+    assert_eq!(
+        list.matches('✓').count(),
+        3,
+        "two members and the legend: {list}"
+    );
+    let last = home.run(&["last"]).out;
+    for part in ["Which?", "Yes.", "No.", "I choose"] {
+        assert!(last.contains(part), "{part}: {last}");
+    }
+    let retry = home.run(&["council", "retry"]);
+    assert_eq!(retry.code, Some(1), "{}", retry.err);
+    assert!(retry.err.contains("no member failed"), "{}", retry.err);
+    let watch = home.run(&["council", "watch"]);
+    assert!(watch.out.contains("Yes."), "{}", watch.out);
+    assert_eq!(watch.code, Some(0), "{}", watch.err);
 }
 
 /// Returns the log of a home's only thread; empty while there is none.

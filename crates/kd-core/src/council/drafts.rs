@@ -24,10 +24,7 @@ pub(super) fn king(words: &Words, at: Timestamp) -> Draft {
 
 /// Returns the failed message of a member's last turn since the user's last message; a new answer replaces it.
 pub(super) fn failed_before(history: &[Message], seat: &SeatName, purpose: Purpose) -> Option<u32> {
-    let round = history
-        .iter()
-        .rev()
-        .take_while(|m| !m.is_king() || m.is_choice(history));
+    let round = history.iter().rev().take_while(|m| !m.is_question(history));
     let last = round
         .filter(|m| m.from == seat.as_str())
         .find(|m| m.extra.contains_key(PURPOSE) == (purpose == Purpose::Conclude))?;

@@ -550,6 +550,11 @@ impl Council {
         let free = |seat: &&SeatName| !self.roster.is_muted(seat);
         let (seat, stand_in) = match &round.conclusion {
             Conclusion::Open if !self.conclude || halted => (None, false),
+            // Without a new answer the conclusion that is there stays.
+            Conclusion::Open if round.concluded.is_some_and(|of| round.answers() <= of) => {
+                round.conclusion = Conclusion::Done;
+                (None, false)
+            }
             Conclusion::Open if answered.len() < 2 => {
                 if let [only] = answered.as_slice()
                     && round.asked_seats() > 1
@@ -820,7 +825,8 @@ impl Council {
                     let (mut mentioned, mut speech) = (Vec::new(), Speech::Words);
                     if answered {
                         mentioned = mentions(turn.body(), &known).seats;
-                        let said = self.history.iter().rev().take_while(|m| !m.is_king());
+                        let (newest, all) = (self.history.iter().rev(), &self.history);
+                        let said = newest.take_while(|m| !m.is_question(all));
                         let before = said.filter(|m| m.is_sound() && Some(m.seq) != message);
                         speech = weigh(turn.body(), &known, before.map(|m| m.body.as_str()));
                     }

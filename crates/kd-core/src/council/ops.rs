@@ -373,6 +373,9 @@ impl Council {
                 });
             }
         }
+        if round.conclusion == Conclusion::Done {
+            round.concluded = Some(round.answers());
+        }
         round.conclusion = Conclusion::Open;
         if idle {
             round.interrupted = false;

@@ -4,7 +4,7 @@ use super::table::{Call, Spoke};
 use crate::event::Outcome;
 use crate::ids::SeatName;
 use crate::last_round::{LastRound, RoundKind};
-use crate::message::{Address, Message};
+use crate::message::{Address, Message, newest_question};
 use crate::speech::Speech;
 use crate::spending::Spent;
 use crate::usage::Usage;
@@ -28,6 +28,8 @@ pub(super) struct Round {
     /// Some of them reported no usage.
     pub(super) uncounted: bool,
     pub(super) conclusion: Conclusion,
+    /// The number of answers that the conclusion is of, while failed members are asked again.
+    pub(super) concluded: Option<usize>,
     /// Whether a conclusion may follow.
     pub(super) concludes: bool,
     /// Its worst case, without answers still to come. Tracked only if limits are set.
@@ -77,6 +79,7 @@ impl Round {
             usage: Usage::default(),
             uncounted: false,
             conclusion: Conclusion::Open,
+            concluded: None,
             concludes: false,
             closing: Spent::default(),
             interrupted: false,
@@ -98,7 +101,7 @@ impl Round {
         last: Option<&LastRound>,
         call: impl Fn(&Message) -> Call,
     ) -> Option<Self> {
-        let at = history.iter().rposition(Message::is_king)?;
+        let at = newest_question(history)?;
         let (before, rest) = history.split_at(at);
         let (king, answers) = rest.split_first()?;
         let kind = last.map_or(RoundKind::of(king), |l| l.kind);
@@ -118,6 +121,10 @@ impl Round {
                     speech: Speech::Words,
                 });
             }
+        }
+        let concludes = |m: &&Message| m.is_sound() && m.extra.contains_key(super::drafts::PURPOSE);
+        if answers.iter().any(|m| concludes(&m)) {
+            round.conclusion = Conclusion::Done;
         }
         let unasked = |seat: &SeatName| {
             last.is_some_and(|l| l.is_whole() && !l.asked.iter().any(|(s, ..)| s == seat))
@@ -177,6 +184,11 @@ impl Round {
             }
         }
         seats
+    }
+
+    /// Returns the number of answers.
+    pub(super) fn answers(&self) -> usize {
+        self.spoke.iter().filter(|spoke| spoke.answered).count()
     }
 
     /// Returns the number of members asked for an answer.

@@ -11,6 +11,7 @@ use super::spoken::spoken;
 use super::stages::{self, is_or_are};
 use super::verdict::Verdict;
 use crate::event::{Event, Outcome};
+use crate::failure::FailureKind;
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::memory::{Line, Session};
 use crate::spending::pico;
@@ -217,6 +218,9 @@ impl Report {
                 text,
                 ..
             } => format!("  {seat}: {text}"),
+            Fact::SeatFailed { seat, failure, .. } if failure.kind == FailureKind::Cancelled => {
+                format!("  {seat}: interrupted")
+            }
             Fact::SeatFailed { seat, failure, .. } => {
                 let advice = failure.advice.as_ref();
                 let advice = advice.map(|text| format!("; {text}")).unwrap_or_default();

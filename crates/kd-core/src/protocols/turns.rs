@@ -75,7 +75,7 @@ impl Turns {
         self.coming.iter().filter(able).cloned().collect()
     }
 
-    /// Returns the reason why the discussion ends early: two members only acknowledge each other, or all have passed.
+    /// Returns the reason why the discussion ends early: two members add nothing new, or all have passed.
     /// `None` until all members that are due have answered.
     fn quiet(&self, mine: &[Spoke], table: &Table<'_>) -> Option<String> {
         let heard = |seat: &SeatName| table.spoke.iter().any(|s| &s.seat == seat);
@@ -95,7 +95,7 @@ impl Turns {
             && [a, b].iter().any(|s| s.speech == Speech::Nod)
         {
             return Some(format!(
-                "{} and {} only acknowledge each other, so the round ends here",
+                "{} and {} add nothing new, so the round ends here",
                 a.seat, b.seat
             ));
         }

@@ -31,7 +31,7 @@ fn two_who_only_acknowledge_each_other_end_the_round_and_it_is_said_why() {
     );
     assert_eq!(
         bench.notices(),
-        ["cursor and codex only acknowledge each other, so the round ends here"]
+        ["cursor and codex add nothing new, so the round ends here"]
     );
 }
 

@@ -151,6 +151,7 @@ fn page(rows: &[Listed], with_branch: bool, here: &Here) -> String {
         "✓ answered",
         "○ answering",
         "✗ failed",
+        "⊘ interrupted",
         "⧖ out of time",
         "… open",
     ];

@@ -10,7 +10,9 @@ use crate::render::{clean, markdown};
 use jiff::tz::TimeZone;
 use kd_app::marks::Promised;
 use kd_app::threads::{Thread, Whisper, whispers};
+use kd_core::council::PURPOSE;
 use kd_core::last_round::RoundKind;
+use kd_core::message::settled;
 use kd_core::{Address, Message, SeatName, Status};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -161,7 +163,8 @@ impl Page<'_> {
         (whispers, promised): (&[Whisper], &[Promised]),
         text: &mut String,
     ) {
-        for message in turn {
+        // A failure that another answer has replaced is history, which --json keeps.
+        for message in settled(turn) {
             self.message(message, text);
             for promised in promised.iter().filter(|p| p.message == message.seq) {
                 self.promise(promised, text);
@@ -213,6 +216,9 @@ impl Page<'_> {
         if message.to != usual {
             facts.push(format!("to {}", clean::line(&message.to.to_string())));
         }
+        if message.extra.contains_key(PURPOSE) {
+            facts.push("conclusion".to_owned());
+        }
         facts.extend(message.provenance.model.as_deref().map(clean::line));
         let time = message
             .at
@@ -235,18 +241,14 @@ impl Page<'_> {
         for line in markdown::render(&message.shown(), columns, styles) {
             let _ = writeln!(text, "{}", format!("  {line}").trim_end());
         }
-        let failed = match message.status {
-            Some(Status::Error) => Some("failed"),
-            Some(Status::Timeout) => Some("timed out"),
-            Some(Status::Interrupted) => Some("interrupted"),
+        let ended = match message.status {
+            Some(Status::Error) => Some((styles.glyph("✗", "x"), "failed")),
+            Some(Status::Timeout) => Some((styles.glyph("⧖", "x"), "timed out")),
+            Some(Status::Interrupted) => Some((styles.glyph("⊘", "x"), "interrupted")),
             Some(Status::Complete) | None => None,
         };
-        if let Some(failed) = failed {
-            let _ = writeln!(
-                text,
-                "  {}",
-                styles.bad(&format!("{} {failed}", styles.glyph("✗", "x")))
-            );
+        if let Some((glyph, word)) = ended {
+            let _ = writeln!(text, "  {}", styles.bad(&format!("{glyph} {word}")));
         }
         text.push('\n');
     }
