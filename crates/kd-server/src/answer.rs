@@ -326,7 +326,7 @@ impl Answer {
         let main = self.main();
         let mut text = String::new();
         if let Some(main) = main {
-            let _ = writeln!(text, "{}\n", main.body);
+            let _ = writeln!(text, "{}\n", main.shown());
         }
         for (message, _) in self.messages() {
             // Intermediate updates of a debate were already sent as progress.
@@ -337,9 +337,12 @@ impl Answer {
             }
             let failed = match message.status {
                 Some(Status::Complete) | None => "",
-                Some(_) => " (failed)",
+                Some(Status::Interrupted) => " (interrupted)",
+                Some(Status::Timeout) => " (timed out)",
+                Some(Status::Error) => " (failed)",
             };
-            let _ = writeln!(text, "## {}{failed}\n\n{}\n", message.from, message.body);
+            let shown = message.shown();
+            let _ = writeln!(text, "## {}{failed}\n\n{shown}\n", message.from);
         }
         if let Some(promise) = self.promise() {
             let _ = writeln!(text, "*{promise}*\n");

@@ -4,6 +4,7 @@
 use super::row::{Failed, Method, Row, Said, Spending, Status, Verdict};
 use crate::event::{Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
+use crate::message::Message;
 use crate::view::{State, Turn, View};
 use jiff::Timestamp;
 use std::time::Duration;
@@ -43,7 +44,7 @@ pub fn ending(view: &View, method: Method, at: Timestamp) -> Ending {
         .iter()
         .filter_map(|turn| Some((turn, turn.failure()?)))
         .collect();
-    let (answer, by) = answer(view, method);
+    let (answer, by, cut) = answer(view, method);
     let answers = match method {
         Method::Ask => said(view),
         Method::Think | Method::Deliberate => Vec::new(),
@@ -59,6 +60,7 @@ pub fn ending(view: &View, method: Method, at: Timestamp) -> Ending {
     let usage = view.yielded().map(|(_, usage)| usage).unwrap_or_default();
     let mut row = Row {
         answer,
+        cut,
         by,
         answers,
         verdict,
@@ -92,9 +94,12 @@ pub fn ending(view: &View, method: Method, at: Timestamp) -> Ending {
     }
 }
 
-/// Returns the answer and its author.
-fn answer(view: &View, method: Method) -> (Option<String>, Option<String>) {
-    let of = |turn: &Turn| (Some(turn.body().to_owned()), Some(turn.seat.to_string()));
+/// Returns the answer, its author, and what cut it.
+fn answer(view: &View, method: Method) -> (Option<String>, Option<String>, Option<String>) {
+    let of = |turn: &Turn| {
+        let (text, by) = (turn.body().to_owned(), turn.seat.to_string());
+        (Some(text), Some(by), cut(turn))
+    };
     match method {
         Method::Ask => {
             let mut done = view.turns.iter().filter(|turn| is_said(turn));
@@ -103,18 +108,25 @@ fn answer(view: &View, method: Method) -> (Option<String>, Option<String>) {
             }
             match (done.next(), done.next()) {
                 (Some(only), None) => of(only),
-                _ => (None, None),
+                _ => (None, None, None),
             }
         }
-        Method::Think => view.answer().map_or((None, None), of),
+        Method::Think => view.answer().map_or((None, None, None), of),
         Method::Deliberate => match &view.report.verdict {
             Some(verdict) => (
                 Some(verdict.answer.clone()),
                 verdict.by.as_ref().map(ToString::to_string),
+                None,
             ),
-            None => (None, None),
+            None => (None, None, None),
         },
     }
+}
+
+/// Returns what cut an answer.
+fn cut(turn: &Turn) -> Option<String> {
+    let cut = turn.message.as_deref().and_then(Message::cut);
+    cut.map(str::to_owned)
 }
 
 fn is_said(turn: &Turn) -> bool {
@@ -129,6 +141,7 @@ fn said(view: &View) -> Vec<Said> {
         .map(|turn| Said {
             member: turn.seat.to_string(),
             text: turn.body().to_owned(),
+            cut: cut(turn),
         })
         .collect()
 }

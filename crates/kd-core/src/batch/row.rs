@@ -69,6 +69,9 @@ pub struct Row {
     /// The answer: the conclusion, the verdict, or the only member's answer; `None` if the members' answers stand side by
     /// side.
     pub answer: Option<String>,
+    /// Whether the answer was cut, and by what: `length` (the token limit) or `repetition`; `None` if it is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
     /// The member that wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -110,6 +113,9 @@ pub struct Said {
     pub member: String,
     /// Its text.
     pub text: String,
+    /// What cut it: `length` or `repetition`; `None` if it is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
 }
 
 /// A member's failure.
@@ -171,6 +177,7 @@ impl Row {
             method,
             status: Status::Failed,
             answer: None,
+            cut: None,
             by: None,
             answers: Vec::new(),
             verdict: None,
