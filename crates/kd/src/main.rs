@@ -39,8 +39,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     if !args::help::print(error, columns(kd_tui::terminal::size())) {
         let words = std::env::args_os().skip(1);
         let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
-        let first = words.iter().find(|word| !word.starts_with('-'));
-        let told = args::suggest::unknown(error, first.map(String::as_str));
+        let told = args::suggest::unknown(error, &words);
         match told.or_else(|| args::suggest::option(error, &words)) {
             Some(unknown) => unknown.report(false, columns(kd_tui::terminal::size_of_stderr())),
             // If this cannot be written, there is nowhere to report it.

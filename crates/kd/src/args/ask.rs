@@ -56,7 +56,7 @@ pub(crate) struct Ask {
     #[arg(short, long, help_heading = "Council")]
     pub(crate) writable: bool,
     /// Time limit per member [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Council")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
 
     /// Ask in the background; follow with `kd council watch`
@@ -163,13 +163,13 @@ pub(crate) struct Model {
     #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub(crate) model: Option<String>,
     /// Sampling temperature; 0 is deterministic
-    #[arg(long, value_name = "0..2", value_parser = values::temperature, help_heading = "Model")]
+    #[arg(long, value_name = "0..2", value_parser = values::temperature, allow_negative_numbers = true, help_heading = "Model")]
     pub(crate) temperature: Option<f32>,
     /// Maximum tokens per answer
-    #[arg(long, value_name = "N", value_parser = values::tokens, help_heading = "Model")]
+    #[arg(long, value_name = "N", value_parser = values::tokens, allow_negative_numbers = true, help_heading = "Model")]
     pub(crate) max_tokens: Option<u32>,
     /// Random seed, where the model supports one
-    #[arg(long, value_name = "N", value_parser = values::seed, help_heading = "Model")]
+    #[arg(long, value_name = "N", value_parser = values::seed, allow_negative_numbers = true, help_heading = "Model")]
     pub(crate) seed: Option<u64>,
     /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
@@ -196,13 +196,13 @@ impl Model {
 #[command(next_help_heading = "Limits")]
 pub(crate) struct Spending {
     /// Maximum cost in US dollars; needs known prices [default: limits.usd]
-    #[arg(long, value_name = "USD", value_parser = values::usd)]
+    #[arg(long, value_name = "USD", value_parser = values::usd, allow_negative_numbers = true)]
     pub(crate) max_usd: Option<f64>,
     /// Maximum number of requests to models [default: limits.calls]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(1..), allow_negative_numbers = true)]
     pub(crate) max_calls: Option<u64>,
     /// Maximum tokens of all prompts and answers together [default: limits.tokens]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(1..), allow_negative_numbers = true)]
     pub(crate) max_total_tokens: Option<u64>,
 }
 

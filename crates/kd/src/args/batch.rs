@@ -46,7 +46,7 @@ pub(crate) struct Store {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Lease {
     /// After how long without a sign of life its questions are given to other workers
-    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "60s", help_heading = "Several machines")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, default_value = "60s", help_heading = "Several machines")]
     pub(crate) lease: Duration,
 }
 
@@ -92,24 +92,24 @@ pub(crate) struct Run {
     #[arg(long, help_heading = "Council")]
     pub(crate) no_conclude: bool,
     /// Time limit per member [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Council")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
 
     /// How many questions are asked at the same time [default: 8, or 512 with --provider-batch]; with --store, 0 leaves
     /// all of them to workers
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=4096), help_heading = "Pace")]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u16>(0..=4096), allow_negative_numbers = true, help_heading = "Pace")]
     pub(crate) concurrency: Option<u16>,
     /// Ask services with batch endpoints through them: about half the price, an answer within a day
     #[arg(long, conflicts_with = "rate", help_heading = "Pace")]
     pub(crate) provider_batch: bool,
     /// Maximum questions started per second, minute or hour: 2/s, 30/m, 500/h
-    #[arg(long, value_name = "N/UNIT", value_parser = values::rate, help_heading = "Pace")]
+    #[arg(long, value_name = "N/UNIT", value_parser = values::rate, allow_negative_numbers = true, help_heading = "Pace")]
     pub(crate) rate: Option<Duration>,
     /// How often a question is asked before it counts as failed
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20), help_heading = "Pace")]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = values::whole::<u32>(1..=20), allow_negative_numbers = true, help_heading = "Pace")]
     pub(crate) attempts: u32,
     /// Pause before a failed question is asked again; doubled each time [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "5s", help_heading = "Pace")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, default_value = "5s", help_heading = "Pace")]
     pub(crate) pause: Duration,
 
     #[command(flatten)]
@@ -117,7 +117,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) lease: Lease,
     /// Batches with a higher number are asked first
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(i32).range(-1000..=1000), allow_negative_numbers = true, help_heading = "Several machines")]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = values::whole::<i32>(-1000..=1000), allow_negative_numbers = true, help_heading = "Several machines")]
     pub(crate) priority: i32,
 
     #[command(flatten)]

@@ -44,7 +44,7 @@ pub(crate) struct Chat {
     )]
     pub(crate) members: Vec<String>,
     /// Time limit per member [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Council")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) model: Model,

@@ -35,7 +35,7 @@ pub(crate) struct Watch {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
     /// Stop watching after this time [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -47,7 +47,7 @@ pub(crate) struct Retry {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
     /// Time limit per member [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     /// Let agent programs change files this time; by default they only read
     #[arg(short, long)]
@@ -79,7 +79,7 @@ pub(crate) struct Review {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
     /// Time limit per member [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     /// Let agent programs change files this time; by default they only read
     #[arg(short, long)]
@@ -110,7 +110,7 @@ pub(crate) struct Reset {
 #[derive(Debug, Args)]
 pub(crate) struct Last {
     /// Number of questions to show with their answers
-    #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_name = "N", default_value_t = 1, value_parser = values::whole::<u32>(1..), allow_negative_numbers = true)]
     pub(crate) count: u32,
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]
@@ -141,7 +141,7 @@ pub(crate) struct Show {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
     /// The newest N turns; a turn is one of your messages and its answers
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "all", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "all", value_parser = values::whole::<u32>(1..), allow_negative_numbers = true)]
     pub(crate) last: u32,
     /// The whole thread
     #[arg(long)]

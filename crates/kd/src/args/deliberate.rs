@@ -61,7 +61,7 @@ pub(crate) struct Deliberate {
     #[arg(long, value_name = "NAME", help_heading = "Plan")]
     pub(crate) preset: Option<String>,
     /// Number of members, 3 to 9
-    #[arg(long, value_name = "N", help_heading = "Plan")]
+    #[arg(long, value_name = "N", help_heading = "Plan", value_parser = values::whole::<u32>(3..=9), allow_negative_numbers = true)]
     pub(crate) size: Option<u32>,
     /// Protocol: council, solo, sample-vote, vote, cascade, certain-enough, gated-debate, debate,
     /// round-table, collective-improvement, peer-review, layers, delphi, red-team, or auto
@@ -94,39 +94,39 @@ pub(crate) struct Deliberate {
     #[arg(long, value_name = "NAME", help_heading = "Iteration")]
     pub(crate) strategy: Option<String>,
     /// Maximum number of passes, 1 to 5
-    #[arg(long, value_name = "N", help_heading = "Iteration")]
+    #[arg(long, value_name = "N", help_heading = "Iteration", value_parser = values::whole::<u32>(1..=5), allow_negative_numbers = true)]
     pub(crate) max_iterations: Option<u32>,
     /// Number of rounds, for protocols that have rounds
-    #[arg(long, value_name = "N", help_heading = "Iteration")]
+    #[arg(long, value_name = "N", help_heading = "Iteration", value_parser = values::whole::<u32>(1..=5), allow_negative_numbers = true)]
     pub(crate) rounds: Option<u32>,
 
     /// The chance of being right, 0.5 to 1, at which certain-enough stops asking members
-    #[arg(long, value_name = "SHARE", help_heading = "Limits")]
+    #[arg(long, value_name = "SHARE", help_heading = "Limits", value_parser = values::share, allow_negative_numbers = true)]
     pub(crate) certainty: Option<f64>,
     /// Maximum tokens of all prompts and answers together, retries included
-    #[arg(long, value_name = "N", help_heading = "Limits")]
+    #[arg(long, value_name = "N", help_heading = "Limits", value_parser = values::whole::<u64>(1..), allow_negative_numbers = true)]
     pub(crate) max_total_tokens: Option<u64>,
     /// Maximum number of requests to models, retries included
-    #[arg(long, value_name = "N", help_heading = "Limits")]
+    #[arg(long, value_name = "N", help_heading = "Limits", value_parser = values::whole::<u64>(1..), allow_negative_numbers = true)]
     pub(crate) max_calls: Option<u64>,
     /// Maximum cost in US dollars, retries included; needs known prices
-    #[arg(long, value_name = "USD", value_parser = values::usd, help_heading = "Limits")]
+    #[arg(long, value_name = "USD", value_parser = values::usd, allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) max_usd: Option<f64>,
     /// Time limit for the whole deliberation [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Limits")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) max_time: Option<Duration>,
     /// Time limit per member [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Limits")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) timeout: Option<Duration>,
     /// Maximum tokens per answer
-    #[arg(long, value_name = "N", help_heading = "Limits")]
+    #[arg(long, value_name = "N", help_heading = "Limits", value_parser = values::whole::<u32>(16..), allow_negative_numbers = true)]
     pub(crate) max_tokens: Option<u32>,
 
     /// Model for members that name none
     #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub(crate) model: Option<String>,
     /// Random seed for labels, orders, lots, and models that support one
-    #[arg(long, value_name = "N", value_parser = values::seed, help_heading = "Model")]
+    #[arg(long, value_name = "N", value_parser = values::seed, allow_negative_numbers = true, help_heading = "Model")]
     pub(crate) seed: Option<u64>,
     /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
@@ -137,7 +137,7 @@ pub(crate) struct Deliberate {
     pub(crate) privacy: Privacy,
 
     /// Exit with code 11 unless your marks show that at least this share of similar verdicts is right, 0.5 to 0.999
-    #[arg(long, value_name = "SHARE", value_parser = values::promise, help_heading = "Output")]
+    #[arg(long, value_name = "SHARE", value_parser = values::promise, allow_negative_numbers = true, help_heading = "Output")]
     pub(crate) require: Option<f64>,
     /// Also write the full record to a file: .md, .html or .json
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -174,7 +174,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "NAME", help_heading = "What if")]
     pub(crate) rule: Option<String>,
     /// Draw labels, orders and lots from this seed
-    #[arg(long, value_name = "N", help_heading = "What if")]
+    #[arg(long, value_name = "N", help_heading = "What if", value_parser = values::whole::<u64>(0..), allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Weigh members differently, for rules that count weights
     #[arg(long, value_name = "NAME=W", value_delimiter = ',', value_parser = values::weight, help_heading = "What if")]

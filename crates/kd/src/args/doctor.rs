@@ -22,7 +22,7 @@ pub(crate) struct Doctor {
     #[arg(value_name = "NAME")]
     pub(crate) members: Vec<String>,
     /// Time limit per member [seconds, or 90s, 2m]
-    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "60s")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, default_value = "60s")]
     pub(crate) timeout: Duration,
     /// Print one JSON array
     #[arg(long, help_heading = "Output")]

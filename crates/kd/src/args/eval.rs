@@ -58,28 +58,28 @@ pub(crate) struct Eval {
     )]
     pub(crate) rule: Vec<String>,
     /// Number of possible answers, for log-odds and Dawid-Skene [default: as in the file; if it has none, 20]
-    #[arg(long, value_name = "K", requires = "replay", conflicts_with = "live", value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
+    #[arg(long, value_name = "K", requires = "replay", conflicts_with = "live", value_parser = values::whole::<u64>(2..=1_000_000), allow_negative_numbers = true)]
     pub(crate) options: Option<u64>,
     /// Number of random councils; each decider is compared with the best member
-    #[arg(long, value_name = "N", requires = "replay", conflicts_with_all = ["members", "live"], value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", requires = "replay", conflicts_with_all = ["members", "live"], value_parser = values::whole::<u32>(1..=10_000), allow_negative_numbers = true)]
     pub(crate) councils: Option<u32>,
     /// Number of members per council
-    #[arg(long, value_name = "N", requires = "councils", conflicts_with_all = ["members", "promise", "format"], default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=100))]
+    #[arg(long, value_name = "N", requires = "councils", conflicts_with_all = ["members", "promise", "format"], default_value_t = 5, value_parser = values::whole::<u32>(2..=100), allow_negative_numbers = true)]
     pub(crate) size: u32,
     /// Learn these promises (shares right) from marks of some questions and test them on the others
-    #[arg(long, value_name = "SHARE,…", value_delimiter = ',', requires = "replay", conflicts_with_all = ["live", "councils", "rule", "options"], value_parser = values::promise)]
+    #[arg(long, value_name = "SHARE,…", value_delimiter = ',', requires = "replay", conflicts_with_all = ["live", "councils", "rule", "options"], value_parser = values::promise, allow_negative_numbers = true)]
     pub(crate) promise: Vec<f64>,
     /// Numbers of marks to learn from
-    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "promise", conflicts_with_all = ["councils", "rule", "options", "format"], default_value = "200", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "promise", conflicts_with_all = ["councils", "rule", "options", "format"], default_value = "200", value_parser = values::whole::<u32>(1..=1_000_000), allow_negative_numbers = true)]
     pub(crate) marks: Vec<u32>,
     /// Number of times the questions are split into marked ones and others
-    #[arg(long, value_name = "N", requires = "promise", conflicts_with_all = ["councils", "rule", "options", "format"], default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", requires = "promise", conflicts_with_all = ["councils", "rule", "options", "format"], default_value_t = 300, value_parser = values::whole::<u32>(1..=10_000), allow_negative_numbers = true)]
     pub(crate) splits: u32,
     /// Change something after the marks, and count the marks until broken promises are withdrawn
     #[arg(long, requires = "promise", conflicts_with_all = ["councils", "rule", "options", "format"])]
     pub(crate) drift: bool,
     /// Compare N random councils of five from each file with their best member, as a page [default: 40]
-    #[arg(long, value_name = "N", requires = "replay", num_args = 0..=1, default_missing_value = "40", conflicts_with_all = ["live", "members", "rule", "options", "councils", "promise", "mode", "json"], value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", requires = "replay", num_args = 0..=1, default_missing_value = "40", conflicts_with_all = ["live", "members", "rule", "options", "councils", "promise", "mode", "json"], value_parser = values::whole::<u32>(1..=10_000), allow_negative_numbers = true)]
     pub(crate) page: Option<u32>,
     /// The metric or scorer that says what is right [default: the first of the file]
     #[arg(
@@ -104,7 +104,7 @@ pub(crate) struct Eval {
     #[arg(long, requires = "replay", conflicts_with = "live")]
     pub(crate) empty_answers: bool,
     /// Random seed for lots, orders, councils and bootstraps
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["simulate", "list"])]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["simulate", "list"], value_parser = values::whole::<u64>(0..), allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]
@@ -147,13 +147,13 @@ pub(crate) struct Live {
     #[arg(long, requires = "live")]
     pub(crate) yes: bool,
     /// Maximum cost of all together in US dollars
-    #[arg(long, value_name = "USD", value_parser = values::usd, requires = "live")]
+    #[arg(long, value_name = "USD", value_parser = values::usd, allow_negative_numbers = true, requires = "live")]
     pub(crate) max_usd: Option<f64>,
     /// Maximum number of requests to models, all together
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "live")]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(1..), allow_negative_numbers = true, requires = "live")]
     pub(crate) max_calls: Option<u64>,
     /// Questions to ask at the same time
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1000), requires = "live")]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = values::whole::<u16>(1..=1000), allow_negative_numbers = true, requires = "live")]
     pub(crate) concurrency: u16,
 }
 

@@ -20,10 +20,10 @@ pub(crate) struct Forget {
     #[arg(required_unless_present = "older", conflicts_with = "older")]
     pub(crate) id: Option<String>,
     /// Only message N
-    #[arg(long, value_name = "N", requires = "id", conflicts_with = "older", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", requires = "id", conflicts_with = "older", value_parser = super::values::whole::<u32>(1..), allow_negative_numbers = true)]
     pub(crate) message: Option<u32>,
     /// All threads of every branch and the archive whose newest message is older: `90d`, `12w`, `1y`
-    #[arg(long, value_name = "AGE", value_parser = super::values::age)]
+    #[arg(long, value_name = "AGE", value_parser = super::values::age, allow_negative_numbers = true)]
     pub(crate) older: Option<Duration>,
     /// Keep copies in other threads, and list them
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! `kd fork`: create a thread that shares the beginning of another.
 
+use super::values;
 use clap::Args;
 
 /// Start a new thread that shares the beginning of another
@@ -18,7 +19,7 @@ pub(crate) struct Fork {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
     /// Leave out message N and all later messages
-    #[arg(long, value_name = "N", conflicts_with = "stage", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "stage", value_parser = values::whole::<u32>(1..), allow_negative_numbers = true)]
     pub(crate) before: Option<u32>,
     /// Keep the newest deliberation up to this stage: opinions, review, vote … (its replies are left out)
     #[arg(long, value_name = "STAGE")]

@@ -1,5 +1,6 @@
 //! `kd forum …`: agents that take fair, random turns in a forum, and people who take part.
 
+use super::values;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -145,7 +146,7 @@ pub(crate) struct Running {
     #[arg(long, value_name = "RULE")]
     pub(crate) scheduler: Option<String>,
     /// Draw from this seed instead of a secret; the cycles are marked as predictable
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(0..), allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Probability that an agent sits out a cycle, 0 to 1 (SKIP_PROBABILITY)
     #[arg(long, value_name = "P")]
@@ -197,7 +198,7 @@ pub(crate) struct RunCycle {
     #[command(flatten)]
     pub(crate) running: Running,
     /// Maximum number of cycles
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(1..), allow_negative_numbers = true)]
     pub(crate) cycles: Option<u64>,
     /// Interval between the starts of two cycles, in seconds (CYCLE_INTERVAL)
     #[arg(long, value_name = "SECS")]
@@ -210,8 +211,7 @@ pub(crate) struct RunCycle {
         long = "agents",
         value_name = "N",
         default_value_t = 5,
-        requires = "is_virtual"
-    )]
+        requires = "is_virtual", value_parser = values::whole::<usize>(1..), allow_negative_numbers = true)]
     pub(crate) count: usize,
     /// Print the table of a study as JSON
     #[arg(long, requires = "is_virtual", help_heading = "Output")]
@@ -259,7 +259,7 @@ pub(crate) struct Visit {
     #[arg(short, long = "agent", value_name = "NAME")]
     pub(crate) agents: Vec<String>,
     /// Repeat the visit at this interval in seconds, until Ctrl+C
-    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    #[arg(long, value_name = "SECS", value_parser = values::whole::<u64>(1..=604_800), allow_negative_numbers = true)]
     pub(crate) every: Option<u64>,
     /// Maximum tool calls per visit (MAX_TOOL_CALLS)
     #[arg(long, value_name = "N")]
@@ -283,6 +283,7 @@ pub(crate) struct Audit {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The cycle's number
+    #[arg(value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) cycle: Option<i64>,
     /// Accept a record that differs from the expected one; every later audit shows this
     #[arg(long, value_name = "REASON", conflicts_with = "cycle")]
@@ -304,7 +305,7 @@ pub(crate) struct Fairness {
     #[command(flatten)]
     pub(crate) place: Where,
     /// Only the last N cycles
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) last: Option<i64>,
     /// Test once, at the end: more powerful, but valid for one look only
     #[arg(long)]
@@ -324,7 +325,7 @@ pub(crate) struct Log {
     #[command(flatten)]
     pub(crate) place: Where,
     /// Number of lines
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) lines: i64,
     /// Print JSON, one object per line
     #[arg(long, help_heading = "Output")]
@@ -361,11 +362,12 @@ pub(crate) struct Reply {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The thread's number
+    #[arg(value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) thread: i64,
     /// The text; `-` reads stdin
     pub(crate) body: String,
     /// The post to quote
-    #[arg(long, value_name = "POST")]
+    #[arg(long, value_name = "POST", value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) quote: Option<i64>,
     /// The author's name
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
@@ -384,6 +386,7 @@ pub(crate) struct Edit {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The post's number
+    #[arg(value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) post: i64,
     /// The new text; `-` reads stdin
     pub(crate) body: String,
@@ -400,6 +403,7 @@ pub(crate) struct Give {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The number of the post or thread
+    #[arg(value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) number: i64,
     /// The reason; recorded with the entry
     pub(crate) reason: String,
@@ -457,6 +461,7 @@ pub(crate) struct Undo {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The entry's number
+    #[arg(value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) entry: Option<i64>,
     /// The reason
     #[arg(long)]
@@ -486,7 +491,7 @@ pub(crate) struct ForgetPosts {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The posts' numbers
-    #[arg(required = true, value_name = "POST", value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(required = true, value_name = "POST", value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) posts: Vec<i64>,
     /// Show what would be erased; change nothing
     #[arg(long)]
@@ -531,12 +536,13 @@ pub(crate) struct Read {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The thread's number
+    #[arg(value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) thread: Option<i64>,
     /// Also print the text of hidden posts
     #[arg(long)]
     pub(crate) hidden: bool,
     /// Maximum number of threads to list, or of posts to print, from the first
-    #[arg(short = 'n', long = "limit", value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(short = 'n', long = "limit", value_name = "N", value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) limit: Option<i64>,
     /// Print JSON
     #[arg(long, help_heading = "Output")]
@@ -556,7 +562,7 @@ pub(crate) struct Search {
     #[arg(required = true)]
     pub(crate) words: Vec<String>,
     /// Maximum number of posts to list, the newest first
-    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 100, value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) limit: i64,
     /// The part of the forum to search
     #[arg(long = "in", value_name = "PLACE", default_value = "all", value_parser = ["title", "body", "author", "all"])]
@@ -607,6 +613,7 @@ pub(crate) struct Motions {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The motion's number
+    #[arg(value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) motion: Option<i64>,
     /// Put a passed motion into effect
     #[arg(long, requires = "motion", conflicts_with = "veto")]
@@ -759,6 +766,7 @@ pub(crate) struct Vote {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The motion's number
+    #[arg(value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) motion: i64,
     /// Your vote
     #[arg(value_parser = ["yes", "no", "abstain"])]

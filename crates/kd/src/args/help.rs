@@ -12,6 +12,8 @@ const COLUMNS_MAX: usize = 100;
 const COLUMNS_PIPE: usize = 80;
 /// Minimum columns of a description next to a name.
 const BESIDE_MIN: usize = 32;
+/// Maximum indent of a command in the examples; what is further right is a comment.
+const EXAMPLE_INDENT: usize = 8;
 /// The heading of the options that every command takes.
 const GLOBAL: &str = "Global options:";
 
@@ -109,6 +111,16 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
             examples = shown(line) == "Examples:";
         }
         let mut line = line.to_owned();
+        // A comment that goes on in the next line moves as a whole.
+        while examples {
+            let too_wide = shown_width(&line) > columns;
+            let goes_on =
+                |next: &&str| is_comment(next) && (too_wide || shown_width(next) > columns);
+            let Some(next) = lines.next_if(goes_on) else {
+                break;
+            };
+            line = format!("{line} {}", next.trim());
+        }
         // Reflow prose that was broken for a wider screen.
         while is_prose(&line) && (shown_width(&line) > columns || line.len() > 60) {
             let Some(next) = lines.next_if(|next| is_prose(next) && flows(&line, next)) else {
@@ -171,7 +183,7 @@ fn fit_line(line: &str, columns: usize, example: bool) -> Vec<String> {
     }
     let indent = line.len() - line.trim_start().len();
     let (left, right) = split(line, indent);
-    let mut lines = match example {
+    let mut lines = match example && !is_comment(line) {
         true => command(left, columns, indent + 4),
         false if right.is_empty() => return wrapped(left, columns, indent, indent),
         false => vec![left.to_owned()],
@@ -196,6 +208,12 @@ fn fit_line(line: &str, columns: usize, example: bool) -> Vec<String> {
     let below = format!("{:1$}{right}", "", indent + 4);
     lines.extend(wrapped(&below, columns, indent + 4, indent + 4));
     lines
+}
+
+/// Returns whether a line of the examples has no command: it goes on with the comment above it.
+fn is_comment(line: &str) -> bool {
+    let indent = line.len() - line.trim_start().len();
+    indent > EXAMPLE_INDENT && split(line, indent).1.is_empty()
 }
 
 /// Splits a line at its first gap of two blanks.
@@ -350,6 +368,11 @@ mod tests {
                 for line in fitted.lines() {
                     assert!(width(line) <= columns, "{name} at {columns}: {line:?}");
                 }
+                // Only commands go on after a backslash.
+                for line in fitted.lines().filter(|line| line.ends_with(" \\")) {
+                    let indent = line.len() - line.trim_start().len();
+                    assert!((2..=6).contains(&indent), "{name} at {columns}: {line:?}");
+                }
                 // A broken line continues after a backslash, as in a shell.
                 let mut read = String::new();
                 for line in fitted.lines() {
@@ -364,11 +387,12 @@ mod tests {
                 for line in block.lines().take_while(|line| !line.trim().is_empty()) {
                     let (left, right) = split(line, line.len() - line.trim_start().len());
                     assert!(
-                        read.contains(left),
+                        is_comment(line) || read.contains(left),
                         "{name} at {columns}: {left:?} in\n{fitted}"
                     );
                     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-                    assert!(flat(&fitted).contains(&flat(right)), "{name}: {right:?}");
+                    let told = if is_comment(line) { line } else { right };
+                    assert!(flat(&fitted).contains(&flat(told)), "{name}: {told:?}");
                     examples += 1;
                 }
             }
@@ -505,6 +529,12 @@ mod tests {
             fit(text, 34),
             "Examples:\n  kd ask --to a \"one two three\" \\\n      --plain\n      what it does\n\nOptions:\n  -x, --example <FILE>\n      a rather long text about\n      this one\n"
         );
+        let text = "Examples:\n  kd ask --to a \"…\"      one comment that is\n                          long, and goes on\n";
+        assert_eq!(
+            fit(text, 40),
+            "Examples:\n  kd ask --to a \"…\"\n      one comment that is long, and goes\n      on\n"
+        );
+        assert_eq!(fit(text, 80), text);
         assert_eq!(fit("One two three\n", 7), "One two\nthree\n");
         assert_eq!(fit("\x1b[1mOne\x1b[0m two\n", 7), "\x1b[1mOne\x1b[0m two\n");
     }

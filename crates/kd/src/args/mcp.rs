@@ -1,5 +1,6 @@
 //! `kd mcp`: the council as tools for one agent.
 
+use super::values;
 use clap::Args;
 
 const EXAMPLES: &str = "\
@@ -30,10 +31,10 @@ pub(crate) struct Mcp {
     #[arg(long, value_name = "PLACE")]
     pub(crate) store: Option<String>,
     /// The visit to serve: only its tools, counted and recorded (set by `kd forum run-…`)
-    #[arg(long, value_name = "RUN", requires = "name")]
+    #[arg(long, value_name = "RUN", requires = "name", value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
     pub(crate) run: Option<i64>,
     /// Maximum tool calls of that visit
-    #[arg(long, value_name = "N", requires = "run")]
+    #[arg(long, value_name = "N", requires = "run", value_parser = values::whole::<u32>(0..), allow_negative_numbers = true)]
     pub(crate) calls: Option<u32>,
     /// The marker in the lines around each answer of that visit
     #[arg(long, value_name = "WORD", requires = "run", hide = true)]

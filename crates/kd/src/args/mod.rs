@@ -283,6 +283,7 @@ pub(crate) struct Man {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use std::any::TypeId;
 
     #[test]
     fn the_definitions_hold_together() {
@@ -450,13 +451,69 @@ mod tests {
     #[test]
     fn a_typo_is_answered_with_the_nearest_word() {
         let error = Cli::try_parse_from(["kd", "aks", "x"]).expect_err("a typo");
-        let told = suggest::unknown(&error, Some("aks")).expect("no command");
+        let told = suggest::unknown(&error, &["aks".into(), "x".into()]).expect("no command");
         assert!(
             told.to_string().contains("`kd ask`")
                 || told.next.is_some_and(|n| n.contains("`kd ask`"))
         );
         let error = Cli::try_parse_from(["kd", "ask", "x", "--memebrs", "a"]).expect_err("a typo");
         assert!(error.to_string().contains("'--members'"), "{error}");
+    }
+
+    /// Every number that is typed wrong is answered with what to write.
+    #[test]
+    fn a_wrong_number_says_what_to_write() {
+        fn walk(command: &clap::Command, path: &[String], seen: &mut usize) {
+            for arg in command.get_arguments() {
+                let kind = arg.get_value_parser().type_id();
+                let numbers = [
+                    TypeId::of::<u16>(),
+                    TypeId::of::<u32>(),
+                    TypeId::of::<u64>(),
+                    TypeId::of::<usize>(),
+                    TypeId::of::<i32>(),
+                    TypeId::of::<i64>(),
+                    TypeId::of::<f32>(),
+                    TypeId::of::<f64>(),
+                    TypeId::of::<std::time::Duration>(),
+                ];
+                if !numbers.iter().any(|number| kind == *number) {
+                    continue;
+                }
+                if arg.get_long().is_none() && arg.get_index() != Some(1) {
+                    continue;
+                }
+                *seen += 1;
+                for value in ["x", "0", "-1"] {
+                    let long = arg.get_long().map(|long| format!("--{long}"));
+                    let words = ["kd".to_owned()].into_iter().chain(path.iter().cloned());
+                    let words: Vec<String> = words.chain(long).chain([value.to_owned()]).collect();
+                    let read = Cli::command().try_get_matches_from(&words);
+                    let Err(error) = read else { continue };
+                    let text = error.to_string();
+                    let is_value = error.kind() == clap::error::ErrorKind::ValueValidation;
+                    assert!(value != "x" || is_value, "{words:?}: {text}");
+                    assert!(
+                        !text.contains("unexpected argument '-1'"),
+                        "{words:?}: {text}"
+                    );
+                    if is_value {
+                        let teaches = ["write a", "must be greater"];
+                        let teaches = teaches.iter().any(|words| text.contains(words));
+                        assert!(teaches, "{words:?}: {text}");
+                    }
+                }
+            }
+            for below in command.get_subcommands() {
+                let path = [path, &[below.get_name().to_owned()]].concat();
+                walk(below, &path, seen);
+            }
+        }
+        let mut built = Cli::command();
+        built.build();
+        let mut seen = 0;
+        walk(&built, &[], &mut seen);
+        assert!(seen > 60, "{seen}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `kd model …`: manage model files of the built-in engine.
 
+use super::values;
 use clap::{Args, Subcommand};
 
 // The subcommands of `kd model`.
@@ -64,10 +65,10 @@ pub(crate) struct Bench {
     /// Its key, or a GGUF file [default: the built-in choice]
     pub(crate) model: Option<String>,
     /// Number of members that answer at once
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = values::whole::<u32>(1..=16), allow_negative_numbers = true)]
     pub(crate) members: u32,
     /// Tokens per answer
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = values::whole::<u32>(1..=4096), allow_negative_numbers = true)]
     pub(crate) tokens: u32,
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]

@@ -62,7 +62,7 @@ pub(crate) struct Review {
     )]
     pub(crate) members: Vec<String>,
     /// Time limit per answer [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Council")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
     /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),

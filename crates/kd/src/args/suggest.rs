@@ -33,7 +33,7 @@ const ELSEWHERE: [(&str, &str); 22] = [
 ];
 
 /// Options that people expect, by command (`""` for `kd` itself, `*` for any), and what does it here.
-const FLAGS: [(&str, &str, &str); 10] = [
+const FLAGS: [(&str, &str, &str); 12] = [
     (
         "",
         "--new",
@@ -75,6 +75,16 @@ const FLAGS: [(&str, &str, &str); 10] = [
         "`kd fork` starts a thread with the beginning of another; `kd chat` opens it",
     ),
     (
+        "think",
+        "--to",
+        "`kd think --members claude,codex \"…\"` names the fast and the rigorous member",
+    ),
+    (
+        "deliberate",
+        "--to",
+        "`kd deliberate --members claude,codex,gemini \"…\"` names the members",
+    ),
+    (
         "*",
         "--fork",
         "`kd fork` starts a thread with the beginning of another",
@@ -111,28 +121,89 @@ fn advice(command: &str, flag: &str) -> Option<&'static str> {
     own.or(any).map(|(_, _, advice)| *advice)
 }
 
-/// Returns the error for a word that is no command of `kd`; `None` for any other mistake. `first` is the word after `kd`.
-pub(crate) fn unknown(error: &clap::Error, first: Option<&str>) -> Option<Error> {
+/// Words that begin a question.
+const ASKS: [&str; 27] = [
+    "what", "why", "how", "who", "when", "where", "which", "whose", "should", "shall", "is", "are",
+    "was", "can", "could", "do", "does", "did", "will", "would", "has", "have", "tell", "explain",
+    "write", "give", "please",
+];
+
+/// Returns the error for a word that is no command of `kd`; `None` for any other mistake. `words` follow `kd`.
+pub(crate) fn unknown(error: &clap::Error, words: &[String]) -> Option<Error> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    // Within a group, suggest the group's own subcommands.
+    let error = |what: String| Error::new("usage", Exit::Usage, what);
+    let first = words.iter().find(|word| !word.starts_with('-'));
     if first != Some(word) {
-        return None;
+        return Some(unknown_below(word, words));
+    }
+    if is_question(words) {
+        let asks = format!("kd ask {}", quoted(&words.join(" ")));
+        return Some(error("a question needs its command".to_owned()).next(asks));
     }
     let what = format!("there is no command `{word}`");
     let asks = "to ask a question: kd ask \"…\"";
-    let error = |what: String| Error::new("usage", Exit::Usage, what);
     Some(match meant(word) {
         Some(command) => error(what).next(format!("did you mean `kd {command}`? {asks}")),
-        None if word.contains(char::is_whitespace) => {
-            Error::new("usage", Exit::Usage, "a question needs its command").next(asks)
-        }
         None => error(what).next(format!("{asks}; all commands: kd --help")),
     })
+}
+
+/// Returns the error for a word that is no command of a group, or no command to explain (`kd help`).
+fn unknown_below(word: &str, words: &[String]) -> Error {
+    let all = super::Cli::command();
+    let (mut group, mut path) = (&all, vec!["kd"]);
+    for above in words.iter().take_while(|above| *above != word) {
+        if let Some(below) = group
+            .find_subcommand(above)
+            .filter(|c| c.get_name() != "help")
+        {
+            group = below;
+            path.push(below.get_name());
+        }
+    }
+    let path = path.join(" ");
+    let what = format!("there is no command `{path} {word}`");
+    let error = Error::new("usage", Exit::Usage, what);
+    let near = match path.as_str() {
+        "kd" => meant(word),
+        _ => nearest(word, group.get_subcommands().map(clap::Command::get_name)),
+    };
+    error.next(match near {
+        Some(near) => format!("did you mean `{path} {near}`? All of them: {path} --help"),
+        None => format!("all of them: {path} --help"),
+    })
+}
+
+/// Returns whether the words are a question without a command: they begin like one, or go on like one after a word that
+/// resembles no command.
+fn is_question(words: &[String]) -> bool {
+    let Some(first) = words
+        .first()
+        .filter(|_| !words.iter().any(|w| w.starts_with('-')))
+    else {
+        return false;
+    };
+    let one = first.contains(char::is_whitespace);
+    let begins = first
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
+    let asks = ASKS.contains(&begins.as_str());
+    one || words.len() > 1 && (asks || meant(first).is_none())
+}
+
+/// Quotes a text for a shell.
+fn quoted(text: &str) -> String {
+    match text.contains(['"', '$', '`', '\\', '!']) {
+        true => format!("'{}'", text.replace('\'', "'\\''")),
+        false => format!("\"{text}\""),
+    }
 }
 
 /// The command that a word most likely means.
@@ -189,6 +260,50 @@ mod tests {
                 let read = super::super::Cli::command().try_get_matches_from(words);
                 assert!(read.is_ok(), "{command}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_is_a_typo_in_its_group_or_a_question() {
+        for (line, what, next) in [
+            ("help aks", "`kd aks`", "`kd ask`"),
+            (
+                "help council shwo",
+                "`kd council shwo`",
+                "`kd council show`",
+            ),
+            ("batch rnu", "`kd batch rnu`", "`kd batch run`"),
+            (
+                "batch nothing-alike",
+                "`kd batch nothing-alike`",
+                "kd batch --help",
+            ),
+            ("aks Which one?", "`aks`", "`kd ask`"),
+            (
+                "What is TCP?",
+                "a question needs",
+                "kd ask \"What is TCP?\"",
+            ),
+            (
+                "Monoliths or microservices",
+                "a question needs",
+                "kd ask \"Monoliths or microservices\"",
+            ),
+            (
+                "What costs $5?",
+                "a question needs",
+                "kd ask 'What costs $5?'",
+            ),
+            ("sqlite", "`sqlite`", "kd --help"),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let all = ["kd".to_owned()].into_iter().chain(words.clone());
+            let error = super::super::Cli::command().try_get_matches_from(all);
+            let told = unknown(&error.expect_err("a mistake"), &words);
+            let told = told.unwrap_or_else(|| panic!("{line}"));
+            assert!(told.what.contains(what), "{line}: {}", told.what);
+            let advice = told.next.unwrap_or_default();
+            assert!(advice.contains(next), "{line}: {advice}");
         }
     }
 

@@ -9,6 +9,7 @@ const EXAMPLES: &str = "\
 Examples:
   kd think \"Is a cyclic universe compatible with the second law?\"
   kd think --fast haiku --rigorous opus \"Review this plan\" < plan.md
+  kd think -m claude,codex \"…\"           first the fast member, then the rigorous one
   kd think --council \"…\"                 also show the debate
   kd think --max-messages 2 --within 1m \"…\"
   kd think --json \"…\" | jq -r .think.answer
@@ -28,6 +29,16 @@ pub(crate) struct Think {
     #[command(flatten)]
     pub(crate) attach: Attach,
 
+    /// The members: first the fast one, then the rigorous one, then the arbiter
+    #[arg(
+        short,
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        conflicts_with_all = ["fast", "rigorous", "arbiter"],
+        help_heading = "Members"
+    )]
+    pub(crate) members: Vec<String>,
     /// The fast member; answers first [default: think.fast; if unset, the first member]
     #[arg(long, value_name = "NAME", help_heading = "Members")]
     pub(crate) fast: Option<String>,
@@ -38,20 +49,20 @@ pub(crate) struct Think {
     #[arg(long, value_name = "NAME", help_heading = "Members")]
     pub(crate) arbiter: Option<String>,
     /// Time limit per reply [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Members")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Members")]
     pub(crate) timeout: Option<Duration>,
 
     /// Maximum number of messages between the two [default: 6]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Limits")]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u32>(1..=100), allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) max_messages: Option<u32>,
     /// Have the other member check answers given before this message [default: 1 for the built-in model, 0 for others]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100), help_heading = "Limits")]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u32>(0..=100), allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) min_messages: Option<u32>,
     /// Maximum tokens of all prompts and replies together
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(256..), help_heading = "Limits")]
+    #[arg(long, value_name = "TOKENS", value_parser = values::whole::<u64>(256..), allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) budget: Option<u64>,
     /// Stop the debate and ask for the answer after this time [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Limits")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) within: Option<Duration>,
 
     #[command(flatten)]
@@ -76,10 +87,14 @@ pub(crate) struct Think {
 impl Think {
     /// The request, for the library.
     pub(crate) fn request(&self) -> kd_app::Think {
+        let part = |own: &Option<String>, at: usize| {
+            let member = self.members.get(at);
+            own.as_ref().or(member).cloned()
+        };
         kd_app::Think {
-            fast: self.fast.clone(),
-            rigorous: self.rigorous.clone(),
-            arbiter: self.arbiter.clone(),
+            fast: part(&self.fast, 0),
+            rigorous: part(&self.rigorous, 1),
+            arbiter: part(&self.arbiter, 2),
             all: self.model.request(self.timeout),
             messages_max: self.max_messages,
             messages_min: self.min_messages,

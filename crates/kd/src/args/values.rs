@@ -1,5 +1,6 @@
 //! Parses flag values with a custom format.
 
+use std::ops::{Bound, RangeBounds};
 use std::time::Duration;
 
 /// `90`, `90s`, `2m`, `1h`: a time, in seconds unless it says otherwise.
@@ -58,17 +59,42 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A whole number in a range.
+pub(super) fn whole<T: TryFrom<i128> + Clone + Send + Sync + 'static>(
+    range: impl RangeBounds<i128> + Clone + Send + Sync + 'static,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.trim().parse::<i128>().ok();
+        let fitting = number.filter(|number| range.contains(number));
+        let ends = (range.start_bound(), range.end_bound());
+        fitting
+            .and_then(|number| T::try_from(number).ok())
+            .ok_or_else(|| match ends {
+                (Bound::Included(min), Bound::Included(max)) => {
+                    format!("write a whole number from {min} to {max}")
+                }
+                (Bound::Included(min), _) => format!("write a whole number, {min} or more"),
+                (_, Bound::Included(max)) => format!("write a whole number, {max} or less"),
+                _ => "write a whole number".to_owned(),
+            })
+    }
+}
+
 /// A number for a random generator.
 pub(super) fn seed(text: &str) -> Result<u64, String> {
-    let number = text.trim().parse();
-    number.map_err(|_| format!("write a whole number from 0 to {}", u64::MAX))
+    whole(0..=i128::from(u64::MAX))(text)
 }
 
 /// A number of tokens.
 pub(super) fn tokens(text: &str) -> Result<u32, String> {
+    whole(1..)(text)
+}
+
+/// A chance of being right, at least that of a coin.
+pub(super) fn share(text: &str) -> Result<f64, String> {
     match text.trim().parse() {
-        Ok(number @ 1..) => Ok(number),
-        _ => Err("write a whole number, 1 or more".to_owned()),
+        Ok(share) if (0.5..=1.0).contains(&share) => Ok(share),
+        _ => Err("write a share from 0.5 to 1, such as 0.9".to_owned()),
     }
 }
 
@@ -106,7 +132,7 @@ pub(super) fn weight(text: &str) -> Result<(String, f64), String> {
 pub(crate) fn promise(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if (0.5..=0.999).contains(&share) => Ok(share),
-        _ => Err("must be a share from 0.5 to 0.999, such as 0.95".to_owned()),
+        _ => Err("write a share from 0.5 to 0.999, such as 0.95".to_owned()),
     }
 }
 
@@ -122,6 +148,22 @@ mod tests {
         for bad in ["", "s", "0", "-1", "1d", "1.5", "ü"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn whole_numbers_name_their_range() {
+        assert_eq!(whole::<u32>(1..=9)("7"), Ok(7));
+        assert_eq!(whole::<i64>(-5..=5)(" -5 "), Ok(-5));
+        for (text, why) in [
+            ("x", "write a whole number from 1 to 9"),
+            ("0", "write a whole number from 1 to 9"),
+            ("-1", "write a whole number from 1 to 9"),
+            ("1.5", "write a whole number from 1 to 9"),
+        ] {
+            assert_eq!(whole::<u32>(1..=9)(text), Err(why.to_owned()), "{text}");
+        }
+        let huge = whole::<u32>(1..)("99999999999");
+        assert_eq!(huge, Err("write a whole number, 1 or more".to_owned()));
     }
 
     #[test]

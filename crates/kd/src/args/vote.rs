@@ -1,5 +1,6 @@
 //! `kd vote …`: count ballots by any voting rule.
 
+use super::values;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -39,7 +40,7 @@ pub(crate) struct Tally {
     /// The ballots; `-` reads stdin
     pub(crate) file: PathBuf,
     /// Random seed for ties that are broken by lot [default: the seed in the file, or 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(0..), allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// How irv eliminates candidates that tie for the fewest votes
     #[arg(long, value_enum, value_name = "HOW")]

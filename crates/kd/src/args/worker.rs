@@ -1,6 +1,7 @@
 //! `kd worker`: answers questions of batches that other machines have started.
 
 use super::batch::{Lease, Store};
+use super::values;
 use clap::{Args, Subcommand};
 
 const EXAMPLES: &str = "\
@@ -26,7 +27,7 @@ pub(crate) struct Worker {
     pub(crate) store: Store,
 
     /// How many questions are asked at the same time
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=512))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = values::whole::<u16>(1..=512), allow_negative_numbers = true)]
     pub(crate) concurrency: u16,
     #[command(flatten)]
     pub(crate) lease: Lease,
