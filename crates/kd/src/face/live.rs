@@ -3,6 +3,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use super::failures::{Failures, names};
 use super::{Face, Io, frame, words};
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::{PROSE_COLUMNS_MAX, clip, width, wrap};
@@ -36,6 +37,7 @@ pub(crate) struct Live {
     printed: BTreeSet<Option<TurnId>>,
     /// Number of printed messages between members.
     whispers: usize,
+    failures: Failures,
 }
 
 impl Live {
@@ -54,6 +56,7 @@ impl Live {
             dirty: false,
             printed: BTreeSet::new(),
             whispers: 0,
+            failures: Failures::default(),
         }
     }
 
@@ -105,19 +108,7 @@ impl Live {
             }
             card.push('\n');
         }
-        if let Some(failure) = turn.failure() {
-            let cross = styles.glyph("✗", "x");
-            let what = format!("{cross} {}", words::doing(turn, None));
-            for line in wrap(&what, columns) {
-                let _ = writeln!(card, "  {}", styles.bad(&line));
-            }
-            if failure.kind != FailureKind::Cancelled {
-                let next = format!("help: {}", clean::line(failure.hint()));
-                for line in wrap(&next, columns) {
-                    let _ = writeln!(card, "  {line}");
-                }
-            }
-        }
+        self.failed(turn, &mut card);
         card.push('\n');
         card
     }
@@ -155,11 +146,57 @@ impl Live {
         now: Timestamp,
         io: &mut Io<'_>,
     ) -> io::Result<()> {
-        if self.printed.insert(turn.id) && !turn.is_silent() {
+        if !self.failures.take(turn) && self.printed.insert(turn.id) && !turn.is_silent() {
             let card = self.card(turn, view.look(turn.seat.as_str()));
             self.print(&card, view, now, io)?;
         }
         Ok(())
+    }
+
+    /// Prints the failures that no other member can share any more, equal ones once.
+    fn tell_failures(
+        &mut self,
+        view: &View,
+        at_end: bool,
+        now: Timestamp,
+        io: &mut Io<'_>,
+    ) -> io::Result<()> {
+        for mut group in self.failures.release(view, at_end) {
+            group.retain(|turn| self.printed.insert(turn.id));
+            let card = match group[..] {
+                [] => continue,
+                [turn] => self.card(turn, view.look(turn.seat.as_str())),
+                [first, ..] => {
+                    let mut card = clip(&names(&group), self.columns.saturating_sub(1));
+                    card.push('\n');
+                    self.failed(first, &mut card);
+                    card.push('\n');
+                    card
+                }
+            };
+            self.print(&card, view, now, io)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the failure of a turn and what to do about it.
+    fn failed(&self, turn: &Turn, card: &mut String) {
+        let Some(failure) = turn.failure() else {
+            return;
+        };
+        let styles = self.styles;
+        let columns = self.columns.saturating_sub(3).min(PROSE_COLUMNS_MAX);
+        let cross = styles.glyph("✗", "x");
+        let what = format!("{cross} {}", words::doing(turn, None));
+        for line in wrap(&what, columns) {
+            let _ = writeln!(card, "  {}", styles.bad(&line));
+        }
+        if failure.kind != FailureKind::Cancelled {
+            let next = format!("help: {}", clean::line(failure.hint()));
+            for line in wrap(&next, columns) {
+                let _ = writeln!(card, "  {line}");
+            }
+        }
     }
 
     fn frame(&self, view: &View, now: Timestamp) -> Vec<String> {
@@ -181,9 +218,8 @@ impl Live {
     }
 }
 
-impl Face for Live {
-    fn hear(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()> {
-        self.dirty = true;
+impl Live {
+    fn show(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         match &record.event {
             Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } => {
                 match view.turn(*turn) {
@@ -232,6 +268,14 @@ impl Face for Live {
             // They have outputs of their own.
             Event::Deliberated { .. } | Event::Promised { .. } | Event::Reviewed { .. } => Ok(()),
         }
+    }
+}
+
+impl Face for Live {
+    fn hear(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()> {
+        self.dirty = true;
+        self.show(record, view, io)?;
+        self.tell_failures(view, false, record.ts, io)
     }
 
     fn catch_up(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
@@ -301,6 +345,7 @@ impl Face for Live {
 
     fn end(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         self.catch_up(view, io)?;
+        self.tell_failures(view, true, view.now().unwrap_or_default(), io)?;
         io.out.write_all(self.region.clear().as_bytes())?;
         self.draws = false;
         io.out.flush()
@@ -310,7 +355,7 @@ impl Face for Live {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::script::{Script, duet_round, full_round};
+    use crate::face::script::{Script, duet_round, full_round, refused};
 
     #[test]
     fn the_region_never_goes_into_the_history_of_tmux() {
@@ -374,6 +419,20 @@ mod tests {
         assert_eq!(shown.matches("one file").count(), 1, "{shown}");
         assert!(!shown.contains("Ctrl+C"), "{shown}");
         assert!(!out.contains("\u{1b}[2J"), "no full clear");
+    }
+
+    #[test]
+    fn equal_failures_are_told_once() {
+        let (out, _) =
+            refused(&["a", "b", "c"]).play(&mut Live::new(Styles::NONE, 60, 20, false, false));
+        let shown = screen(&out, 60, 20);
+        assert_eq!(
+            shown.matches("failed: the key was refused").count(),
+            1,
+            "{shown}"
+        );
+        assert_eq!(shown.matches("help:").count(), 1, "{shown}");
+        assert!(shown.contains("a, b, c\n"), "{shown}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod batch;
 pub(crate) mod chat;
 pub(crate) mod deliberation;
 pub(crate) mod document;
+mod failures;
 pub(crate) mod fleet;
 pub(crate) mod frame;
 pub(crate) mod json;

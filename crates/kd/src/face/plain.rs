@@ -7,6 +7,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use super::failures::{Failures, names};
 use super::{Face, Io, words};
 use crate::render::clean;
 use crate::render::style::{Styles, speaker};
@@ -32,6 +33,7 @@ pub(crate) struct Plain {
     open: Option<TurnId>,
     /// Number of written messages between members.
     whispers: usize,
+    failures: Failures,
 }
 
 /// The part of a turn that is written.
@@ -54,6 +56,7 @@ impl Plain {
             written: BTreeMap::new(),
             open: None,
             whispers: 0,
+            failures: Failures::default(),
         }
     }
 
@@ -192,6 +195,38 @@ impl Plain {
         self.body(turn, view, text, io)
     }
 
+    /// Writes a turn that is over, unless it failed as others may.
+    fn ended(&mut self, turn: &Turn, view: &View, io: &mut Io<'_>) -> io::Result<()> {
+        match self.failures.take(turn) {
+            true => {
+                self.written.insert(turn.id, Written::All);
+                Ok(())
+            }
+            false => self.over(turn, view, io),
+        }
+    }
+
+    /// Writes the failures that no other member can share any more, equal ones in one line.
+    fn tell_failures(&mut self, view: &View, at_end: bool, io: &mut Io<'_>) -> io::Result<()> {
+        for group in self.failures.release(view, at_end) {
+            let (first, all) = (group[0], names(&group));
+            if group.len() == 1 {
+                self.over(first, view, io)?;
+                continue;
+            }
+            self.end_line(io)?;
+            let what = clean::line(&words::doing(first, None));
+            writeln!(io.out, "{all} ! {what}")?;
+            if let Some(failure) = first.failure().filter(|_| !self.quiet) {
+                if self.beside {
+                    writeln!(io.err, "{all}: {what}")?;
+                }
+                writeln!(io.err, "{all}: help: {}", clean::line(failure.hint()))?;
+            }
+        }
+        Ok(())
+    }
+
     fn over(&mut self, turn: &Turn, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         match &turn.state {
             State::Done => {
@@ -296,7 +331,7 @@ impl Face for Plain {
             }
             Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } => {
                 if let Some(turn) = view.turn(*turn) {
-                    self.over(turn, view, io)?;
+                    self.ended(turn, view, io)?;
                 }
             }
             Event::OpRefused { why } => writeln!(io.err, "refused: {}", clean::line(why))?,
@@ -329,6 +364,7 @@ impl Face for Plain {
             // They have outputs of their own.
             Event::Deliberated { .. } | Event::Promised { .. } | Event::Reviewed { .. } => {}
         }
+        self.tell_failures(view, false, io)?;
         io.out.flush()
     }
 
@@ -341,7 +377,7 @@ impl Face for Plain {
                 continue;
             }
             if turn.is_over() {
-                self.over(turn, view, io)?;
+                self.ended(turn, view, io)?;
             } else {
                 self.progress(turn, view, io)?;
             }
@@ -351,6 +387,7 @@ impl Face for Plain {
 
     fn end(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         self.catch_up(view, io)?;
+        self.tell_failures(view, true, io)?;
         self.end_line(io)
     }
 }
@@ -399,7 +436,7 @@ pub(super) fn same_words(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::script::{Script, duet_round, full_round};
+    use crate::face::script::{Script, duet_round, full_round, refused};
 
     #[test]
     fn a_whole_round() {
@@ -436,6 +473,15 @@ mod tests {
         ] {
             assert_eq!(&text[..whole_words(text)], ready, "{text:?}");
         }
+    }
+
+    #[test]
+    fn equal_failures_are_told_once() {
+        let script = refused(&["a", "b", "c"]);
+        let (out, err) = script.play(&mut Plain::new(Styles::NONE, false));
+        assert_eq!(out, "a, b, c ! failed: the key was refused\n");
+        assert_eq!(err.matches("help:").count(), 1, "{err}");
+        assert!(err.contains("a, b, c: help: "), "{err}");
     }
 
     #[test]

@@ -215,6 +215,25 @@ impl Script {
     }
 }
 
+/// Returns a round in which a service refuses the key of every member.
+pub(crate) fn refused(members: &[&str]) -> Script {
+    let mut s = Script::open(members);
+    s.say("Which?");
+    for (turn, name) in (1..).zip(members) {
+        s.queue(turn, name);
+    }
+    for (turn, name) in (1..).zip(members) {
+        s.event(Event::TurnFailed {
+            turn: TurnId::new(turn),
+            seat: seat(name),
+            failure: Failure::new(FailureKind::Auth, "the key was refused"),
+            message: None,
+        });
+    }
+    s.yielded(Outcome::Failed);
+    s
+}
+
 /// A round with everything: streaming, thinking, a retry, a failure, a conclusion.
 pub(crate) fn full_round() -> Script {
     let mut s = Script::open(&["claude", "codex", "gpt-5"]);

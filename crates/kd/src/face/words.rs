@@ -67,7 +67,7 @@ pub(crate) fn doing(turn: &Turn, now: Option<Timestamp>) -> String {
             }
         }
         State::Done => "done".into(),
-        State::Failed(failure) if failure.kind == FailureKind::Cancelled => "stopped".into(),
+        State::Failed(failure) if failure.kind == FailureKind::Cancelled => "interrupted".into(),
         State::Failed(failure) => format!("failed: {}", clean::line(&failure.message)),
     }
 }

@@ -10,6 +10,7 @@ use crate::face::words;
 use kd_app::outfile;
 use kd_app::{Opened, Prepared, Question};
 use kd_core::Op;
+use kd_core::event::Outcome;
 use kd_core::view::View;
 use std::io::Write;
 
@@ -133,13 +134,44 @@ pub(super) fn closing(view: &View, id: &str, go_on: &str, here: &Here) {
     let head = format!("{id}{dot}{}", parts.join(&dot));
     let columns = kd_tui::terminal::size_of_stderr().map(|(columns, _)| columns.into());
     let mut err = crate::out::stderr().lock();
-    for line in [
-        head,
-        format!("go on:  {go_on} \"…\""),
-        format!("see it: kd council show {id}"),
-    ] {
+    for line in [head].into_iter().chain(next_lines(view, id, go_on)) {
         for line in folded(&line, columns) {
             let _ = writeln!(err, "{}", styles.dim(&line));
         }
+    }
+}
+
+/// Returns what to type next, by how the round ended.
+fn next_lines(view: &View, id: &str, go_on: &str) -> Vec<String> {
+    let again = format!("again:  kd council retry {id}");
+    let go_on = format!("go on:  {go_on} \"…\"");
+    let see = format!("see it: kd council show {id}");
+    // The members of a debate are not asked again, but answer another question.
+    match view.outcome.filter(|_| view.debate.is_none()) {
+        Some(Outcome::Failed) => vec![again, see],
+        Some(Outcome::Partial | Outcome::Interrupted) => vec![go_on, again, see],
+        Some(Outcome::Complete) | None => vec![go_on, see],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_type_next_depends_on_the_end() {
+        let of = |outcome| {
+            let mut view = View::default();
+            view.outcome = Some(outcome);
+            let lines = next_lines(&view, "council-a8b3", "kd ask --continue");
+            lines
+                .iter()
+                .map(|line| line[..5].to_owned())
+                .collect::<Vec<_>>()
+                .concat()
+        };
+        assert_eq!(of(Outcome::Complete), "go onsee i");
+        assert_eq!(of(Outcome::Partial), "go onagainsee i");
+        assert_eq!(of(Outcome::Failed), "againsee i");
     }
 }

@@ -111,7 +111,10 @@ impl Deliberating {
                         }
                         SeatState::Waiting => "waits".into(),
                         SeatState::Replied => seat.what.clone(),
-                        SeatState::Failed => format!("failed: {}", seat.what),
+                        SeatState::Failed => match turn.and_then(|turn| turn.failure()) {
+                            Some(_) => turn.map_or(String::new(), |turn| words::doing(turn, now)),
+                            None => format!("failed: {}", seat.what),
+                        },
                         SeatState::Cut => format!("not asked: {}", seat.what),
                     };
                     let line = format!("    {}  {}", seat.seat, clean::line(&doing));
