@@ -138,7 +138,15 @@ pub async fn examine(
                 Err(failure) => blame(&mut report, &failure),
             }
         }
-        Err(failure) => blame(&mut report, &failure),
+        Err(failure) => {
+            blame(&mut report, &failure);
+            let known = programs::program(&report.backend).zip(report.version.as_deref());
+            let update = known.and_then(|(known, version)| known.untested(version));
+            // A login that is missing is missing in every version.
+            if let Some(update) = update.filter(|_| failure.kind != FailureKind::Auth) {
+                report.advice = Some(update);
+            }
+        }
     }
     if agent {
         judge(&mut report, tried, folder.join(FILE).exists());

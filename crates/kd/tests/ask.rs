@@ -293,7 +293,7 @@ fn the_pipe_is_context_or_the_question() {
     let home = Home::new(&[("ada", GOOD), ("bob", GOOD)]);
     let (_, out, _) = home.piped(&["ask", "--json", "Is this safe?"], "diff by @bob\n");
     let value: serde_json::Value = serde_json::from_str(&out).expect("one object");
-    assert_eq!(value["question"], "Is this safe?\n\ndiff by @bob");
+    assert_eq!(value["question"], "Is this safe?\n\n```\ndiff by @bob\n```");
     assert_eq!(
         value["answers"].as_array().expect("answers").len(),
         2,

@@ -148,7 +148,7 @@ fn nothing_but_the_words_of_the_user_attaches() {
     let body = first(&home);
     assert!(!body.contains("fn main"), "{body}");
     assert!(
-        body.contains("and @src/main.rs\n\n[attached: `note.md`"),
+        body.contains("and @src/main.rs\n```\n\n[attached: `note.md`"),
         "{body}"
     );
     let home = self::home();

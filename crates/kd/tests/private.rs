@@ -209,6 +209,22 @@ fn every_command_protects_a_kd_that_was_there_before() {
     }
 }
 
+/// A file of this checkout that is held back, or just allowed, is none that git may get.
+#[test]
+fn a_kd_with_settings_that_need_consent_is_protected_at_once() {
+    for args in [&["ask", "-m", "eve", "Which?"][..], &["trust", "--yes"]] {
+        let home = Home::scripted(&[("ann", json!({"runs": [["echo"]]}))]);
+        git(&home, &["init", "-q"]);
+        let kd = home.work().join(".kd");
+        let asks = json!({"agents": {"eve": {"backend": "command", "command": ["./eve"]}}, "council": {"members": ["eve"]}});
+        fs::write(kd.join("config.local.json"), asks.to_string()).expect("written");
+        let said = home.run(args);
+        let ignored = fs::read_to_string(kd.join(".gitignore"));
+        let ignored = ignored.unwrap_or_else(|e| panic!("{args:?}: {e}: {}", said.err));
+        assert!(ignored.contains("config.local.json"), "{args:?}: {ignored}");
+    }
+}
+
 #[test]
 fn what_git_can_commit_is_told_once_in_a_checkout() {
     let home = Home::scripted(&[("ann", json!({"runs": [["echo"]]}))]);

@@ -89,6 +89,8 @@ pub struct Program {
     pub login: &'static str,
     /// The oldest version that supports the flags used; `None` if no version is known that does not.
     pub least: Option<&'static str>,
+    /// The oldest version with which the real program was tested (docs/agents.md); `None` if it was not.
+    pub tested: Option<&'static str>,
     /// The flag that limits the cost of one question, in US dollars.
     pub(crate) budget: Option<&'static str>,
     /// Its output format, a name of [`crate::dialects::DIALECTS`].
@@ -163,6 +165,7 @@ pub const PROGRAMS: &[Program] = &[
         install: "`npm install -g @anthropic-ai/claude-code`, then `claude` once to log in",
         login: "`claude`, then `/login`",
         least: Some("2.0.65"),
+        tested: Some("2.1.330"),
         budget: Some("--max-budget-usd"),
         dialect: "claude",
         path_variable: None,
@@ -251,6 +254,7 @@ pub const PROGRAMS: &[Program] = &[
         install: "`npm install -g @openai/codex`, then `codex login`",
         login: "`codex login`",
         least: None,
+        tested: Some("0.120.0"),
         budget: None,
         dialect: "codex",
         path_variable: Some("CODEX_CLI_PATH"),
@@ -288,6 +292,7 @@ pub const PROGRAMS: &[Program] = &[
         install: "`npm install -g @google/gemini-cli`, then `gemini` once to log in",
         login: "`gemini`, then `/auth`",
         least: None,
+        tested: Some("0.61.0"),
         budget: None,
         dialect: "gemini",
         path_variable: None,
@@ -331,6 +336,7 @@ pub const PROGRAMS: &[Program] = &[
         install: "`npm install -g opencode-ai`, then `opencode auth login`",
         login: "`opencode auth login`",
         least: None,
+        tested: Some("1.18.33"),
         budget: None,
         dialect: "opencode",
         path_variable: None,
@@ -383,6 +389,7 @@ pub const PROGRAMS: &[Program] = &[
         install: "`curl https://cursor.com/install -fsS | bash`, then `agent login`",
         login: "`agent login`",
         least: None,
+        tested: None,
         budget: None,
         dialect: "cursor",
         path_variable: None,
@@ -921,6 +928,15 @@ impl Program {
         ))
     }
 
+    /// Returns advice for a version that fails and is older than the tested one.
+    pub fn untested(&self, version: &str) -> Option<String> {
+        let tested = self.tested.filter(|tested| is_older(version, tested))?;
+        let (title, install) = (self.title, self.install);
+        Some(format!(
+            "kd is tested with {title} {tested} and later: update it with {install}"
+        ))
+    }
+
     /// Returns advice for a version that answers, but cannot be kept running between questions.
     pub fn better(&self, version: &str) -> Option<String> {
         let least = self.kept.as_ref()?.least?;
@@ -965,6 +981,16 @@ mod version_tests {
             assert_eq!(claude.too_old(version).is_some(), old, "{version}");
         }
         let codex = program("codex").unwrap();
+        for (backend, version) in [
+            ("codex", "codex-cli 0.30.0"),
+            ("gemini", "0.1.0"),
+            ("opencode", "0.1.0"),
+        ] {
+            let program = program(backend).unwrap();
+            let advice = program.untested(version).unwrap();
+            assert!(advice.contains(program.tested.unwrap()), "{advice}");
+            assert_eq!(program.untested("9999.0.0"), None);
+        }
         assert!(codex.too_old("codex-cli 0.50.0").is_none(), "it answers");
         let better = codex.better("codex-cli 0.50.0").unwrap();
         assert!(

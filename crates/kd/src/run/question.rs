@@ -73,7 +73,7 @@ fn join(command: &str, asked: &str, piped: &str) -> Result<Question, Error> {
             asked: asked.to_owned(),
         },
         (false, false) => Question {
-            text: format!("{asked}\n\n{piped}"),
+            text: format!("{asked}\n\n{}", fenced(piped)),
             asked: asked.to_owned(),
         },
     };
@@ -81,6 +81,12 @@ fn join(command: &str, asked: &str, piped: &str) -> Result<Question, Error> {
         return Err(too_long());
     }
     Ok(question)
+}
+
+/// Puts piped input into a fence, so that no character of it is a mark: a `+` of a diff is no list.
+fn fenced(piped: &str) -> String {
+    let fence = kd_core::markdown::fence(&[piped]);
+    format!("{fence}\n{piped}\n{fence}")
 }
 
 fn from_stdin() -> Result<String, Error> {
@@ -123,7 +129,9 @@ mod tests {
     #[test]
     fn context_stands_below_the_question_and_mentions_nobody() {
         let question = join("think", "Is this safe?", "diff @all\n").expect("both");
-        assert_eq!(question.text, "Is this safe?\n\ndiff @all");
+        assert_eq!(question.text, "Is this safe?\n\n```\ndiff @all\n```");
+        let fences = join("think", "Safe?", "````\n+// x").expect("both");
+        assert!(fences.text.ends_with("\n`````"), "{}", fences.text);
         assert_eq!(question.asked, "Is this safe?");
         assert_eq!(
             join("think", "", "@claude hi\n")

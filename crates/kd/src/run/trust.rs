@@ -33,6 +33,10 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         return revoke(path.as_deref(), here);
     }
     let (layout, foreign) = with_owner(args, here)?;
+    // Before git can get a file that is about to be allowed.
+    if let (Some(layout), None) = (&layout, &foreign) {
+        layout.protect();
+    }
     let loaded = here.settings(layout.as_ref())?;
     let consent = loaded.project.consent.as_ref();
     let programs = match trust::programs(here) {
@@ -277,6 +281,10 @@ pub(super) fn settings(here: &Here, layout: Option<&Layout>) -> Result<Loaded, E
 fn decided(loaded: Loaded, here: &Here, layout: Option<&Layout>) -> Result<Loaded, Error> {
     if !loaded.project.holds_back() {
         return Ok(loaded);
+    }
+    // What is held back may be a file of this checkout that git must not get.
+    if let Some(layout) = layout {
+        layout.protect();
     }
     let undecided = |consent: &&Consent| consent.decision == Decision::Unknown;
     if let Some(consent) = loaded.project.consent.as_ref().filter(undecided)
