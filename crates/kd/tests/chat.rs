@@ -336,7 +336,11 @@ fn ctrl_c_stops_who_speaks_and_twice_leaves() {
     chat.types("@claude why?\r");
     chat.waits_for(&["claude | Half an answer."]);
     chat.types("\x03");
-    chat.waits_for(&["again quits", "claude ! interrupted", "kd: your turn (stopped)"]);
+    chat.waits_for(&[
+        "again quits",
+        "claude ! interrupted",
+        "kd: your turn (stopped)",
+    ]);
     let stopped = thread(&home);
     assert_eq!(stopped[1].status, Some(Status::Interrupted));
     let kept = "Half an answer.\n\n*[Interrupted — response may be incomplete]*";

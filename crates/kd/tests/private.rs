@@ -221,7 +221,7 @@ fn a_kd_with_settings_that_need_consent_is_protected_at_once() {
         let said = home.run(args);
         let ignored = fs::read_to_string(kd.join(".gitignore"));
         let ignored = ignored.unwrap_or_else(|e| panic!("{args:?}: {e}: {}", said.err));
-        assert!(ignored.contains("config.local.json"), "{args:?}: {ignored}");
+        assert!(ignored.contains("*.json\n"), "{args:?}: {ignored}");
     }
 }
 

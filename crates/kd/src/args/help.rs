@@ -119,7 +119,13 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
             let Some(next) = lines.next_if(goes_on) else {
                 break;
             };
-            line = format!("{line} {}", next.trim());
+            let indent = line.len() - line.trim_start().len();
+            let gap = if split(&line, indent).1.is_empty() {
+                "  "
+            } else {
+                " "
+            };
+            line = format!("{line}{gap}{}", next.trim());
         }
         // Reflow prose that was broken for a wider screen.
         while is_prose(&line) && (shown_width(&line) > columns || line.len() > 60) {

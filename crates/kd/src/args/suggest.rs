@@ -155,7 +155,9 @@ pub(crate) fn unknown(error: &clap::Error, words: &[String]) -> Option<Error> {
 
 /// Returns the error for a word that is no command of a group, or no command to explain (`kd help`).
 fn unknown_below(word: &str, words: &[String]) -> Error {
-    let all = super::Cli::command();
+    let mut all = super::Cli::command();
+    // The commands of a group are only there once it is built.
+    all.build();
     let (mut group, mut path) = (&all, vec!["kd"]);
     for above in words.iter().take_while(|above| *above != word) {
         if let Some(below) = group

@@ -9,7 +9,7 @@ const EXAMPLES: &str = "\
 Examples:
   kd think \"Is a cyclic universe compatible with the second law?\"
   kd think --fast haiku --rigorous opus \"Review this plan\" < plan.md
-  kd think -m claude,codex \"…\"           first the fast member, then the rigorous one
+  kd think -m claude,codex \"…\"           the fast member, then the rigorous one
   kd think --council \"…\"                 also show the debate
   kd think --max-messages 2 --within 1m \"…\"
   kd think --json \"…\" | jq -r .think.answer
