@@ -140,12 +140,7 @@ pub async fn examine(
         }
         Err(failure) => {
             blame(&mut report, &failure);
-            let known = programs::program(&report.backend).zip(report.version.as_deref());
-            let update = known.and_then(|(known, version)| known.untested(version));
-            // A login that is missing is missing in every version.
-            if let Some(update) = update.filter(|_| failure.kind != FailureKind::Auth) {
-                report.advice = Some(update);
-            }
+            advise_update(&mut report, &failure);
         }
     }
     if agent {
@@ -168,6 +163,16 @@ fn is_too_old(report: &mut Report) -> bool {
     report.problem = Some(format!("version {version} is too old"));
     report.advice = Some(update);
     true
+}
+
+/// Advises an update of a program that failed and is older than the tested version.
+fn advise_update(report: &mut Report, failure: &Failure) {
+    let known = programs::program(&report.backend).zip(report.version.as_deref());
+    let update = known.and_then(|(known, version)| known.untested(version));
+    // A login that is missing is missing in every version.
+    if let Some(update) = update.filter(|_| failure.kind != FailureKind::Auth) {
+        report.advice = Some(update);
+    }
 }
 
 /// Decides whether an agent is read-only, from whether it tried to write and whether the file exists.
