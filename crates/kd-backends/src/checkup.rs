@@ -110,6 +110,7 @@ pub async fn examine(
             let asked = Instant::now();
             let mut deltas = backend.ask(question(member, agent, limit));
             let mut pieces = 0;
+            let cut_off = || Failure::new(FailureKind::Decode, "the answer was cut off");
             let end = loop {
                 match deltas.next().await {
                     Some(Ok(Delta::Finished { .. })) => break Ok(()),
@@ -117,10 +118,7 @@ pub async fn examine(
                         tried |= tries(&delta);
                         heard(&mut report, &delta, asked, &mut pieces);
                     }
-                    Some(Err(failure)) => break Err(failure),
-                    None => {
-                        break Err(Failure::new(FailureKind::Decode, "the answer was cut off"));
-                    }
+                    other => break Err(other.and_then(Result::err).unwrap_or_else(cut_off)),
                 }
             };
             match end {
