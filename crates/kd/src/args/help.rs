@@ -112,10 +112,11 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
         }
         let mut line = line.to_owned();
         // A comment that goes on in the next line moves as a whole.
-        while examples {
+        loop {
             let too_wide = shown_width(&line) > columns;
-            let goes_on =
-                |next: &&str| is_comment(next) && (too_wide || shown_width(next) > columns);
+            let goes_on = |next: &&str| {
+                examples && is_comment(next) && (too_wide || shown_width(next) > columns)
+            };
             let Some(next) = lines.next_if(goes_on) else {
                 break;
             };
