@@ -21,6 +21,7 @@ pub use actor::{Answers, Concluded};
 pub use bus::{Subscription, Update};
 pub use clock::Clock;
 pub use watch::Watch;
+pub use writers::written;
 
 use actor::{Actor, Instruction, Runner, Start};
 use kd_backends::backends::Backends;

@@ -9,6 +9,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// Maximum number of threads: so many can wait for the disk, or for another process, at the same time.
 const THREADS_MAX: usize = 16;
@@ -38,6 +39,8 @@ struct Queue<O> {
     /// Whether the desk is in line, or a thread works here.
     is_active: bool,
     is_closed: bool,
+    /// Whether [`written`] waits for it: from [`Desk::close`] until its last orders are carried out.
+    is_leaving: bool,
 }
 
 impl<W: Work> Desk<W> {
@@ -52,6 +55,7 @@ impl<W: Work> Desk<W> {
                 orders: Vec::new(),
                 is_active: false,
                 is_closed: false,
+                is_leaving: false,
             }),
             worker: Mutex::new(Some(worker)),
         }))
@@ -68,6 +72,9 @@ impl<W: Work> Desk<W> {
     pub(crate) fn close(self: &Arc<Self>) {
         let mut queue = lock(&self.queue);
         queue.is_closed = true;
+        if !std::mem::replace(&mut queue.is_leaving, true) {
+            lock(&LINE.desks).leaving += 1;
+        }
         self.activate(queue);
     }
 
@@ -112,9 +119,14 @@ impl<W: Work> InLine for Desk<W> {
         if queue.is_active || !queue.is_closed {
             return queue.is_active;
         }
+        let was_leaving = std::mem::take(&mut queue.is_leaving);
         drop(queue);
         // Its drop may remove files.
         let _ = catch_unwind(AssertUnwindSafe(|| *place = None));
+        if was_leaving {
+            lock(&LINE.desks).leaving -= 1;
+            LINE.left.notify_all();
+        }
         false
     }
 }
@@ -123,6 +135,7 @@ impl<W: Work> InLine for Desk<W> {
 struct Line {
     desks: Mutex<Waiting>,
     joined: Condvar,
+    left: Condvar,
 }
 
 struct Waiting {
@@ -130,6 +143,8 @@ struct Waiting {
     threads: usize,
     /// Threads without work.
     idle: usize,
+    /// Closed desks whose last orders are not carried out.
+    leaving: usize,
 }
 
 static LINE: Line = Line {
@@ -137,9 +152,21 @@ static LINE: Line = Line {
         desks: VecDeque::new(),
         threads: 0,
         idle: 0,
+        leaving: 0,
     }),
     joined: Condvar::new(),
+    left: Condvar::new(),
 };
+
+/// Waits until what sessions that are gone had ordered is on disk, for at most `limit`. Returns whether it is.
+pub fn written(limit: Duration) -> bool {
+    let waiting = lock(&LINE.desks);
+    let (waiting, _) = LINE
+        .left
+        .wait_timeout_while(waiting, limit, |waiting| waiting.leaving > 0)
+        .unwrap_or_else(PoisonError::into_inner);
+    waiting.leaving == 0
+}
 
 impl Line {
     /// Starts the first thread, if there is none.
@@ -283,6 +310,25 @@ mod tests {
         desk.close();
         let told: Vec<Told> = heard.iter().take(4).collect();
         assert!(matches!(told[3], Told::Dropped(1 | 2)), "{told:?}");
+    }
+
+    #[test]
+    fn what_closed_desks_had_ordered_can_be_waited_for() {
+        let (go, wait) = channel::<()>();
+        struct Slow(std::sync::mpsc::Receiver<()>);
+        impl Work for Slow {
+            type Order = ();
+            fn carry_out_all(&mut self, _: Vec<()>) {
+                let _ = self.0.recv();
+            }
+            fn end_of_orders(&mut self) {}
+        }
+        let desk = Desk::open(Slow(wait)).unwrap();
+        desk.put([()]);
+        desk.close();
+        assert!(!written(Duration::ZERO), "its order is not carried out");
+        drop(go);
+        assert!(written(Duration::from_secs(60)));
     }
 
     #[test]

@@ -2,12 +2,16 @@
 
 use crate::error::UserError;
 use crate::kingdom::{Kingdom, layout_now};
-use kd_engine::Engine;
+use kd_engine::{Engine, written};
 use kd_sql::batch::{self, BatchesFile};
 use kd_store::forget::Job;
 use kd_store::user_dirs::{UserDirs, project_key};
 use kd_store::{Layout, Thread};
 use std::path::Path;
+use std::time::Duration;
+
+/// Maximum wait for what was ordered before the sessions ended.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(20);
 
 impl Kingdom {
     /// Returns the engine that removes these answers as soon as a session makes a thread private.
@@ -32,7 +36,11 @@ impl Kingdom {
             return Ok(());
         };
         match thread.meta().is_private() {
-            true => unshare(&self.env().user_dirs(), layout, &thread.id().0),
+            true => {
+                // What stopped sessions still write would be there again.
+                written(WRITTEN_WITHIN);
+                unshare(&self.env().user_dirs(), layout, &thread.id().0)
+            }
             false => Ok(()),
         }
     }
