@@ -21,7 +21,7 @@ pub const LEFT: &[(&str, usize)] = &[
     ("crates/kd-sql/src/forum/export.rs", 1),
     ("crates/kd-store/src/config/edit.rs", 2),
     ("crates/kd-tui/src/keymap/rebind.rs", 1),
-    ("crates/kd/src/args/values.rs", 9),
+    ("crates/kd/src/args/values.rs", 11),
     ("crates/kd/src/run/chat.rs", 1),
     ("crates/kd/src/run/chat/keyboard.rs", 2),
 ];

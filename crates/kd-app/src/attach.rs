@@ -19,6 +19,7 @@ use kd_core::spending::{Price, Spent};
 use kd_core::{Member, SeatName};
 use std::fmt::Display;
 use std::fs::File;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 mod opened;
@@ -61,7 +62,7 @@ struct Named {
     /// The file, without links.
     path: PathBuf,
     /// The opened file, or why it cannot be opened.
-    file: Result<File, String>,
+    file: io::Result<File>,
     /// Whether an option names it, not the text.
     by_option: bool,
     doubt: Option<Doubt>,
@@ -77,7 +78,7 @@ impl Named {
     }
 
     fn file(&self) -> Result<&File, UserError> {
-        let unreadable = |why: &String| unreadable(&self.told(), why);
+        let unreadable = |why: &io::Error| unreadable(&self.told(), why);
         self.file.as_ref().map_err(unreadable)
     }
 }
@@ -228,7 +229,7 @@ impl Attaching {
         let (mut texts, mut all) = (Vec::new(), 0);
         for file in &self.files {
             let shown = file.told();
-            let head = file.file.as_ref().map_err(String::clone);
+            let head = file.file.as_ref().map_err(ToString::to_string);
             match head.and_then(|file| head_of(file).map_err(|error| error.to_string())) {
                 Err(error) => told.push(format!("{shown} cannot be attached: {error}")),
                 Ok((_, len)) if len > FILE_BYTES_MAX => {
@@ -346,7 +347,7 @@ fn named(typed: String, whole: &Path, path: PathBuf, root: &Path) -> Named {
     Named {
         shown: shown(&typed),
         target: (!is_straight).then(|| shown(&target.to_string_lossy())),
-        file: open(&path).map_err(|error| error.to_string()),
+        file: open(&path),
         typed,
         path,
         by_option: false,

@@ -1,5 +1,7 @@
 //! A thread as a web page: collects what `kd_page` renders, and follows it for readers.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use crate::host::{Followed, Following};
@@ -197,7 +199,25 @@ impl Turns {
                         turns.deliberated.insert(*turn, schema.is_some());
                     }
                 }
-                _ => {}
+                Event::ThreadOpened { .. }
+                | Event::MessageAdded { .. }
+                | Event::SayQueued { .. }
+                | Event::SayTakenBack { .. }
+                | Event::TurnDelta { .. }
+                | Event::StreamFound { .. }
+                | Event::StreamLost { .. }
+                | Event::SeatMuted { .. }
+                | Event::ModeSet { .. }
+                | Event::OpRefused { .. }
+                | Event::SaveFailed { .. }
+                | Event::FloorYielded { .. }
+                | Event::PhaseBegan { .. }
+                | Event::CouncilSaid { .. }
+                | Event::DuetEnded { .. }
+                | Event::Promised { .. }
+                | Event::Reviewed { .. }
+                | Event::HeldBack { .. }
+                | Event::Noticed { .. } => {}
             }
         }
         turns

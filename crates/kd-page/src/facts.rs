@@ -2,7 +2,6 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use crate::now::Asked;
 use jiff::Timestamp;
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::deliberation::report::Report;
@@ -44,6 +43,17 @@ pub struct Thread {
     pub family: Vec<Relative>,
     /// The members that are being asked at this moment.
     pub asked: Vec<Asked>,
+}
+
+/// A member that is being asked at this moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The member.
+    pub seat: String,
+    /// Why it is asked.
+    pub purpose: Purpose,
+    /// Whether its text is a form for the program, such as a ballot: readers see what was read from it, not the text.
+    pub is_form: bool,
 }
 
 /// A line of a tree of forks.

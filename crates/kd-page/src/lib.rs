@@ -25,13 +25,13 @@ mod trail;
 
 pub use batches::batches;
 pub use document::{Page, Place, app, page, shell};
-pub use facts::{Relative, Thread, Turn};
+pub use facts::{Asked, Relative, Thread, Turn};
 pub use forum::{
     Cycle, Fairness, Forum, May, Member, Motion, Order, Post, Row, Topic, Vote, forum,
     forum_thread, no_forum,
 };
 pub use maud::Markup;
-pub use now::{Asked, doing};
+pub use now::doing;
 pub use reader::{Batch, Reader};
 pub use said::Part;
 pub use sheet::sheet;

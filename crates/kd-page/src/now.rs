@@ -5,17 +5,6 @@ use kd_core::deliberation::report::{SeatState, StageReport};
 use kd_core::event::Purpose;
 use maud::{Markup, html};
 
-/// A member that is being asked at this moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// The member.
-    pub seat: String,
-    /// Why it is asked.
-    pub purpose: Purpose,
-    /// Whether its text is a form for the program, such as a ballot: readers see what was read from it, not the text.
-    pub is_form: bool,
-}
-
 /// Returns what a member does that is asked for this, in a word or two.
 pub fn doing(purpose: Purpose) -> &'static str {
     match purpose {

@@ -116,10 +116,10 @@ impl Consultations {
     ///
     /// # Errors
     /// Why it was refused, or could not be written.
-    pub(crate) async fn write(&self, started: Started) -> Result<(), String> {
+    pub(crate) async fn write(&self, started: Started) -> Result<(), NoAnswer> {
         let written = self.tasks.spawn(write(started));
         let ended = written.await;
-        ended.unwrap_or_else(|e| Err(format!("the council failed: {e}")))
+        ended.unwrap_or_else(|e| Err(NoAnswer::Failed(e.to_string())))
     }
 
     /// Stops all consultations, and waits until partial answers are saved.
@@ -131,28 +131,31 @@ impl Consultations {
 }
 
 /// Sends what the user said into a session, and waits until it is in the thread.
-async fn write(started: Started) -> Result<(), String> {
+async fn write(started: Started) -> Result<(), NoAnswer> {
     let mut session = started.session;
     let mut updates = session.subscribe();
     let written = async {
         let sent = session.send(started.say);
-        sent.map_err(|why| format!("{why}: {}", why.hint()))?;
+        sent.map_err(|why| NoAnswer::Refused(format!("{why}: {}", why.hint())))?;
         while let Some(update) = updates.next().await {
             let Update::Record(record) = update else {
                 continue;
             };
             if let Event::SaveFailed { why, .. } | Event::OpRefused { why } = &record.event {
-                return Err(why.clone());
+                return Err(NoAnswer::Refused(why.clone()));
             }
             if matches!(&record.event, Event::MessageAdded { message, .. } if message.is_king()) {
                 return Ok(());
             }
         }
-        Err("the session ended before it was written".to_owned())
+        Err(NoAnswer::Refused(
+            "the session ended before it was written".to_owned(),
+        ))
     };
     let written = tokio::time::timeout(WRITTEN_WITHIN, written).await;
     session.close().await;
-    written.unwrap_or_else(|_| Err("it was not written in time: try it again".to_owned()))
+    let late = "it was not written in time: try it again";
+    written.unwrap_or_else(|_| Err(NoAnswer::Refused(late.to_owned())))
 }
 
 /// Runs a session to its end; `stop` interrupts it.

@@ -4,12 +4,24 @@ use super::answer::AnswerKind;
 use super::board::Board;
 use super::fact::{ANSWERS, Counted, ESTIMATES, First};
 use super::plan::{LENIENT, Plan, Seat};
-use super::stages::estimate;
 use crate::models;
 use kd_eval::auto::quorum;
 use kd_eval::calibration::agreement;
 use kd_vote::{Ballot, Electorate, Mark, Rank, Reads, Rule, Rules, TieStep, nanos};
 use std::collections::BTreeSet;
+
+/// Percentage of the estimates cut off at each end for the trimmed mean.
+pub(super) const TRIM_PERCENT: usize = 20;
+/// Minimum number of estimates of which a trimmed mean leaves out any.
+pub(super) const TRIMMED_MIN: usize = 100 / TRIM_PERCENT;
+
+/// Returns the name of what decides about this many estimates.
+pub(super) fn middle_word(count: usize) -> &'static str {
+    match count < TRIMMED_MIN {
+        true => "the median",
+        false => "the trimmed mean",
+    }
+}
 
 /// The votes to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +179,7 @@ pub(super) fn count_cast(
         form = form_of_estimates(board, backing(0), voters);
         notes.push(format!(
             "{} decides; {} of {voters} estimates are in the middle half",
-            estimate::middle_word(voters as usize),
+            middle_word(voters as usize),
             backing(0)
         ));
     }

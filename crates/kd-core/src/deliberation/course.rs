@@ -873,7 +873,7 @@ impl Deliberation {
             return Voices::Council;
         };
         if counted.is_of_estimates() {
-            return Voices::Estimates(stages::estimate::middle_word(counted.voters as usize));
+            return Voices::Estimates(super::count::middle_word(counted.voters as usize));
         }
         let Some(first) = board.answers.first().filter(|_| counted.is_of_answers()) else {
             return Voices::Council;

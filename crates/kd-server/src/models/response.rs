@@ -1,13 +1,17 @@
 //! OpenAI Responses: writes answers, complete and streamed.
 
 use super::fault::Fault;
-use super::responses::{CUSTOM, FORM};
 use super::{Call, Wire, finish, marked, named_event};
 use crate::answer::Answer;
 use kd_core::Usage;
 use kd_core::request::ToolCall;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+
+/// The argument of a tool that takes free text.
+pub(super) const CUSTOM: &str = "input";
+/// The field with the form of the answer.
+pub(super) const FORM: &str = "text";
 
 /// Returns token usage in the wire format.
 fn usage(usage: &Usage) -> Value {

@@ -3,7 +3,7 @@
 use super::fault::{Fault, NAME_CHARS_MAX};
 use super::fields::{self, limit};
 use super::offer::{Offer, arguments, choose};
-use super::response::Response;
+use super::response::{CUSTOM, FORM, Response};
 use super::side::is_side;
 use super::transcript::{Content, Message, Role, Transcript, called, content_of};
 use super::{Read, Resolve};
@@ -13,13 +13,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// The argument of a tool that takes free text.
-pub(super) const CUSTOM: &str = "input";
 /// The field with a request's input.
 const INPUT: &str = "input";
-
-/// The field with the form of the answer.
-pub(super) const FORM: &str = "text";
 
 /// A request. Other fields configure a single model, and members have their own settings.
 #[derive(Debug, Deserialize)]

@@ -227,7 +227,7 @@ async fn choose(
     };
     match face.running.write(started).await {
         Ok(()) => Json(json!({ "chosen": true })).into_response(),
-        Err(why) => refused(&Refusal(why)),
+        Err(why) => refused(&Refusal(why.to_string())),
     }
 }
 

@@ -4,6 +4,7 @@
 use super::opinions::{body, opiners, read, schema, task};
 use super::{Asking, Stage, StageInput};
 use crate::deliberation::board::{Answer, Board, Candidate};
+use crate::deliberation::count::{TRIM_PERCENT, TRIMMED_MIN};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::{LENIENT, Plan};
 use crate::deliberation::reader::Run;
@@ -21,11 +22,6 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body,
 };
 
-/// Percentage cut off at each end for the trimmed mean.
-const TRIM_PERCENT: usize = 20;
-/// Minimum number of estimates of which a trimmed mean leaves out any.
-const TRIMMED_MIN: usize = 100 / TRIM_PERCENT;
-
 /// Returns whether the estimates differ, so that another round can change them.
 pub(in crate::deliberation) fn differ(plan: &Plan, board: &Board) -> bool {
     if plan.reading < LENIENT {
@@ -34,14 +30,6 @@ pub(in crate::deliberation) fn differ(plan: &Plan, board: &Board) -> bool {
     let mut keys = board.answers.iter().filter_map(|a| a.key.as_deref());
     let first = keys.next();
     keys.any(|key| Some(key) != first)
-}
-
-/// Returns the name of what decides about this many estimates.
-pub(in crate::deliberation) fn middle_word(count: usize) -> &'static str {
-    match count < TRIMMED_MIN {
-        true => "the median",
-        false => "the trimmed mean",
-    }
 }
 
 fn ask(input: &StageInput<'_>) -> Option<Asking> {
