@@ -279,7 +279,11 @@ impl ChatLines {
                     self.body(seat.as_str(), rest.unwrap_or_default(), out)?;
                 }
                 if failure.kind == FailureKind::Cancelled {
-                    self.happened(seat.as_str(), "stopped; the partial answer is saved", out)?;
+                    self.happened(
+                        seat.as_str(),
+                        "interrupted; the partial answer is saved",
+                        out,
+                    )?;
                 } else {
                     let what = format!("failed: {}", failure.message);
                     self.happened(seat.as_str(), &what, out)?;

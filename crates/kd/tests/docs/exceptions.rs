@@ -151,6 +151,11 @@ const NOT_COMPARED: &[Row] = &[
     ),
     ("docs/forum.md#A session", "kd forum read 1", MODEL),
     (
+        "docs/forum.md",
+        "kd serve --mcp --tokens",
+        "the port of the test is another one; tests/mcp.rs",
+    ),
+    (
         "docs/record.md",
         "kd forget a94d --dry-run",
         "a thread with forks and memories; tests/forget.rs",
