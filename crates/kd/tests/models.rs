@@ -570,7 +570,7 @@ fn a_reference_to_an_item_is_the_item_and_only_what_is_stored_can_be_referred_to
 
 #[test]
 fn after_a_client_left_the_conversation_goes_on_by_the_id_of_the_answer_before() {
-    let half = json!([{"text": "Half "}, {"sleep_ms": 60_000}, {"text": "whole"}]);
+    let half = json!([{"text": "Half "}, {"sleep_ms": 8_000}, {"text": "whole"}]);
     let said = json!({"runs": [[{"text": "Spaces."}], half, half, [{"text": "Because."}]]});
     let home = Home::scripted(&[("ann", said)]);
     let served = Served::models(&home);
