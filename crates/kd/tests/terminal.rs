@@ -97,7 +97,7 @@ fn three_stream_a_resize_and_ctrl_c_leave_the_terminal_as_it_was() {
     let status = child.wait().expect("it ends");
     assert_eq!(status.exit_code(), 130);
     let shown = screen.wait_for(&[
-        "✗ stopped",
+        "✗ interrupted",
         "interrupted; 0 of 3",
         "see it: kd council show",
     ]);
