@@ -275,7 +275,15 @@ pub fn follow(
                 }
                 Input::FoundDelta { seat, delta } => (Some(Followed::Piece(seat, delta)), None),
                 Input::FoundEnd { seat } => (Some(Followed::Ended(seat)), None),
-                _ => (None, None),
+                Input::Op(_)
+                | Input::Delta { .. }
+                | Input::Failed { .. }
+                | Input::Freed { .. }
+                | Input::Saved { .. }
+                | Input::SaveFailed { .. }
+                | Input::Kept { .. }
+                | Input::KeepFailed { .. }
+                | Input::Woke { .. } => (None, None),
             };
             for followed in first.into_iter().chain(second) {
                 if to.send(followed).await.is_err() {
