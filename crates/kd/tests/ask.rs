@@ -538,7 +538,7 @@ fn a_question_without_its_command_is_told_the_command() {
         (&["Which database?"], "a question needs its command"),
         (&["aks", "Which?"], "did you mean `kd ask`?"),
         (&["version"], "did you mean `kd --version`?"),
-        (&["council", "lst"], "'list'"),
+        (&["council", "lst"], "did you mean `kd council list`?"),
     ] {
         let (code, _, err) = home.run(words);
         assert_eq!(code, 2);
