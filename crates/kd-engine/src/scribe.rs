@@ -3,7 +3,7 @@
 
 use crate::agents::AgentRegistry;
 use crate::watch::Own;
-use crate::writers::{Desk, Work};
+use crate::writers::{SerialQueue, Work};
 use kd_backends::transport::process;
 use kd_core::{Delivery, Delta, Draft, Event, Input, Message, Record, SeatName, TurnId};
 use kd_store::{EventLog, Queue, StreamWriter, Thread};
@@ -67,18 +67,18 @@ pub(crate) type Then = Box<dyn FnOnce() + Send>;
 /// The loop's handle to its writer. Its queue needs no limit: the loop has at most one message and one batch of lines in
 /// progress per open turn, and the number of turns is limited.
 pub(crate) struct Scribe {
-    desk: Arc<Desk<Writer>>,
+    queue: Arc<SerialQueue<Writer>>,
     /// Orders that are not given to the writer yet.
     orders: Vec<Order>,
 }
 
 /// The writers of all sessions, which are told when agent programs start or end.
-static WRITERS: Mutex<Vec<Weak<Desk<Writer>>>> = Mutex::new(Vec::new());
+static WRITERS: Mutex<Vec<Weak<SerialQueue<Writer>>>> = Mutex::new(Vec::new());
 
 impl Scribe {
     /// Starts a writer.
     pub(crate) fn start(config: WriterConfig) -> std::io::Result<Self> {
-        let desk = Desk::open(Writer {
+        let queue = SerialQueue::open(Writer {
             registry: AgentRegistry::new(&config.thread),
             config,
             log: None,
@@ -90,13 +90,13 @@ impl Scribe {
             facts: Vec::new(),
         })?;
         let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
-        writers.retain(|desk| desk.strong_count() > 0);
-        writers.push(Arc::downgrade(&desk));
+        writers.retain(|queue| queue.strong_count() > 0);
+        writers.push(Arc::downgrade(&queue));
         drop(writers);
         static LISTENING: Once = Once::new();
         LISTENING.call_once(|| process::on_change(agents_changed));
         Ok(Self {
-            desk,
+            queue,
             orders: Vec::new(),
         })
     }
@@ -110,7 +110,7 @@ impl Scribe {
     /// every draft it received.
     pub(crate) fn hand_over(&mut self) {
         if !self.orders.is_empty() {
-            self.desk.put(self.orders.drain(..));
+            self.queue.put(self.orders.drain(..));
         }
     }
 
@@ -126,15 +126,15 @@ impl Scribe {
 impl Drop for Scribe {
     fn drop(&mut self) {
         self.hand_over();
-        self.desk.close();
+        self.queue.close();
     }
 }
 
 /// Tells the writers of all sessions. Always returns true: it is told of every change.
 fn agents_changed() -> bool {
     let writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
-    for desk in writers.iter().filter_map(Weak::upgrade) {
-        desk.put([Order::Agents]);
+    for queue in writers.iter().filter_map(Weak::upgrade) {
+        queue.put([Order::Agents]);
     }
     true
 }

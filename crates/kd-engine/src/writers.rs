@@ -1,8 +1,8 @@
 //! The threads that write to disk for all sessions of the process.
 //!
-//! A session has a desk: a queue of orders, and the state that carries them out. A desk with orders waits in line for a
-//! free thread, so a process with hundreds of sessions needs only a few threads. The orders of one desk are carried out in
-//! sequence, by one thread at a time.
+//! A session has a serial queue: its orders, and the state that carries them out. A queue with orders waits for a free
+//! thread of the pool, so a process with hundreds of sessions needs only a few threads. The orders of one queue are carried
+//! out in sequence, by one thread at a time.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,10 +11,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Maximum number of threads: so many can wait for the disk, or for another process, at the same time.
+/// Maximum number of threads, and so of sessions whose writes can wait for the disk or another process at the same time.
 const THREADS_MAX: usize = 16;
 
-/// What carries out the orders of a desk.
+/// What carries out the orders of a queue.
 pub(crate) trait Work: Send + 'static {
     /// Something to do.
     type Order: Send + 'static;
@@ -27,31 +27,31 @@ pub(crate) trait Work: Send + 'static {
 }
 
 /// The orders of one session, and what carries them out.
-pub(crate) struct Desk<W: Work> {
-    queue: Mutex<Queue<W::Order>>,
-    /// Locked by the thread that works here; `None` once the desk is closed and its last orders are carried out, or after a
-    /// panic.
+pub(crate) struct SerialQueue<W: Work> {
+    state: Mutex<State<W::Order>>,
+    /// Locked by the thread that works here; `None` once the queue is closed and its last orders are carried out, or after
+    /// a panic.
     worker: Mutex<Option<W>>,
 }
 
-struct Queue<O> {
+struct State<O> {
     orders: Vec<O>,
-    /// Whether the desk is in line, or a thread works here.
+    /// Whether the queue waits for a thread, or a thread works here.
     is_active: bool,
     is_closed: bool,
-    /// Whether [`written`] waits for it: from [`Desk::close`] until its last orders are carried out.
+    /// Whether [`written`] waits for it: from [`SerialQueue::close`] until its last orders are carried out.
     is_leaving: bool,
 }
 
-impl<W: Work> Desk<W> {
-    /// Opens a desk.
+impl<W: Work> SerialQueue<W> {
+    /// Opens a queue.
     ///
     /// # Errors
     /// If there is no thread, and none can be started.
     pub(crate) fn open(worker: W) -> io::Result<Arc<Self>> {
-        LINE.staff()?;
+        POOL.start_first()?;
         Ok(Arc::new(Self {
-            queue: Mutex::new(Queue {
+            state: Mutex::new(State {
                 orders: Vec::new(),
                 is_active: false,
                 is_closed: false,
@@ -63,45 +63,45 @@ impl<W: Work> Desk<W> {
 
     /// Adds orders. Does not wait.
     pub(crate) fn put(self: &Arc<Self>, orders: impl IntoIterator<Item = W::Order>) {
-        let mut queue = lock(&self.queue);
-        queue.orders.extend(orders);
-        self.activate(queue);
+        let mut state = lock(&self.state);
+        state.orders.extend(orders);
+        self.activate(state);
     }
 
     /// Lets the worker carry out the orders so far, and drops it on its thread.
     pub(crate) fn close(self: &Arc<Self>) {
-        let mut queue = lock(&self.queue);
-        queue.is_closed = true;
-        if !std::mem::replace(&mut queue.is_leaving, true) {
-            lock(&LINE.desks).leaving += 1;
+        let mut state = lock(&self.state);
+        state.is_closed = true;
+        if !std::mem::replace(&mut state.is_leaving, true) {
+            lock(&POOL.waiting).leaving += 1;
         }
-        self.activate(queue);
+        self.activate(state);
     }
 
-    fn activate(self: &Arc<Self>, mut queue: MutexGuard<'_, Queue<W::Order>>) {
-        if !std::mem::replace(&mut queue.is_active, true) {
-            drop(queue);
-            LINE.join(self.clone());
+    fn activate(self: &Arc<Self>, mut state: MutexGuard<'_, State<W::Order>>) {
+        if !std::mem::replace(&mut state.is_active, true) {
+            drop(state);
+            POOL.schedule(self.clone());
         }
     }
 }
 
-/// A desk in line.
-trait InLine: Send + Sync {
-    /// Carries out the orders of the desk. Returns whether there are more by now.
-    fn serve(&self) -> bool;
+/// A queue that waits for a thread.
+trait Waits: Send + Sync {
+    /// Carries out the orders of the queue. Returns whether there are more by now.
+    fn run(&self) -> bool;
 }
 
-impl<W: Work> InLine for Desk<W> {
-    fn serve(&self) -> bool {
+impl<W: Work> Waits for SerialQueue<W> {
+    fn run(&self) -> bool {
         let mut place = lock(&self.worker);
         let done = catch_unwind(AssertUnwindSafe(|| {
             let Some(worker) = place.as_mut() else {
-                lock(&self.queue).orders.clear();
+                lock(&self.state).orders.clear();
                 return;
             };
             loop {
-                let orders = std::mem::take(&mut lock(&self.queue).orders);
+                let orders = std::mem::take(&mut lock(&self.state).orders);
                 if orders.is_empty() {
                     break;
                 }
@@ -109,47 +109,47 @@ impl<W: Work> InLine for Desk<W> {
             }
             worker.end_of_orders();
         }));
-        let mut queue = lock(&self.queue);
+        let mut state = lock(&self.state);
         if done.is_err() {
-            // As the end of a thread would: what waits for this session's orders is told by their drop.
-            queue.is_closed = true;
-            queue.orders.clear();
+            // As at the end of a thread: a caller that waits for an order of this session learns it by the drop of the order.
+            state.is_closed = true;
+            state.orders.clear();
         }
-        queue.is_active = !queue.orders.is_empty();
-        if queue.is_active || !queue.is_closed {
-            return queue.is_active;
+        state.is_active = !state.orders.is_empty();
+        if state.is_active || !state.is_closed {
+            return state.is_active;
         }
-        let was_leaving = std::mem::take(&mut queue.is_leaving);
-        drop(queue);
+        let was_leaving = std::mem::take(&mut state.is_leaving);
+        drop(state);
         // Its drop may remove files.
         let _ = catch_unwind(AssertUnwindSafe(|| *place = None));
         if was_leaving {
-            lock(&LINE.desks).leaving -= 1;
-            LINE.left.notify_all();
+            lock(&POOL.waiting).leaving -= 1;
+            POOL.left.notify_all();
         }
         false
     }
 }
 
-/// Desks in line for a thread, the longest waiting first.
-struct Line {
-    desks: Mutex<Waiting>,
+/// The threads, and the queues that wait for one, the longest waiting first.
+struct Pool {
+    waiting: Mutex<Waiting>,
     joined: Condvar,
     left: Condvar,
 }
 
 struct Waiting {
-    desks: VecDeque<Arc<dyn InLine>>,
+    queues: VecDeque<Arc<dyn Waits>>,
     threads: usize,
     /// Threads without work.
     idle: usize,
-    /// Closed desks whose last orders are not carried out.
+    /// Closed queues whose last orders are not carried out.
     leaving: usize,
 }
 
-static LINE: Line = Line {
-    desks: Mutex::new(Waiting {
-        desks: VecDeque::new(),
+static POOL: Pool = Pool {
+    waiting: Mutex::new(Waiting {
+        queues: VecDeque::new(),
         threads: 0,
         idle: 0,
         leaving: 0,
@@ -160,28 +160,28 @@ static LINE: Line = Line {
 
 /// Waits until what sessions that are gone had ordered is on disk, for at most `limit`. Returns whether it is.
 pub fn written(limit: Duration) -> bool {
-    let waiting = lock(&LINE.desks);
-    let (waiting, _) = LINE
+    let waiting = lock(&POOL.waiting);
+    let (waiting, _) = POOL
         .left
         .wait_timeout_while(waiting, limit, |waiting| waiting.leaving > 0)
         .unwrap_or_else(PoisonError::into_inner);
     waiting.leaving == 0
 }
 
-impl Line {
+impl Pool {
     /// Starts the first thread, if there is none.
-    fn staff(&self) -> io::Result<()> {
-        let mut waiting = lock(&self.desks);
+    fn start_first(&self) -> io::Result<()> {
+        let mut waiting = lock(&self.waiting);
         match waiting.threads {
             0 => start(&mut waiting),
             _ => Ok(()),
         }
     }
 
-    fn join(&self, desk: Arc<dyn InLine>) {
-        let mut waiting = lock(&self.desks);
-        waiting.desks.push_back(desk);
-        if waiting.desks.len() <= waiting.idle {
+    fn schedule(&self, queue: Arc<dyn Waits>) {
+        let mut waiting = lock(&self.waiting);
+        waiting.queues.push_back(queue);
+        if waiting.queues.len() <= waiting.idle {
             drop(waiting);
             self.joined.notify_one();
         } else if waiting.threads < THREADS_MAX {
@@ -190,11 +190,11 @@ impl Line {
         }
     }
 
-    /// Serves the desks in line, one after the other.
+    /// Runs the waiting queues, one after the other.
     fn work(&self) {
-        let mut waiting = lock(&self.desks);
+        let mut waiting = lock(&self.waiting);
         loop {
-            let Some(desk) = waiting.desks.pop_front() else {
+            let Some(queue) = waiting.queues.pop_front() else {
                 waiting.idle += 1;
                 waiting = self
                     .joined
@@ -204,10 +204,10 @@ impl Line {
                 continue;
             };
             drop(waiting);
-            let has_more = desk.serve();
-            waiting = lock(&self.desks);
+            let has_more = queue.run();
+            waiting = lock(&self.waiting);
             if has_more {
-                waiting.desks.push_back(desk);
+                waiting.queues.push_back(queue);
             }
         }
     }
@@ -217,7 +217,7 @@ impl Line {
 fn start(waiting: &mut Waiting) -> io::Result<()> {
     thread::Builder::new()
         .name("kd-scribe".into())
-        .spawn(|| LINE.work())?;
+        .spawn(|| POOL.work())?;
     waiting.threads += 1;
     Ok(())
 }
@@ -236,7 +236,7 @@ mod tests {
     use std::thread::{ThreadId, current};
 
     /// Tells which thread carried out which orders, and when it is dropped.
-    struct Clerk {
+    struct Recorder {
         told: Sender<Told>,
         ends: usize,
     }
@@ -250,7 +250,7 @@ mod tests {
     /// This order panics.
     const BAD: u32 = u32::MAX;
 
-    impl Work for Clerk {
+    impl Work for Recorder {
         type Order = u32;
 
         fn carry_out_all(&mut self, orders: Vec<u32>) {
@@ -265,28 +265,31 @@ mod tests {
         }
     }
 
-    impl Drop for Clerk {
+    impl Drop for Recorder {
         fn drop(&mut self) {
             let _ = self.told.send(Told::Dropped(self.ends));
         }
     }
 
-    fn desk() -> (Arc<Desk<Clerk>>, std::sync::mpsc::Receiver<Told>) {
+    fn queue() -> (Arc<SerialQueue<Recorder>>, std::sync::mpsc::Receiver<Told>) {
         let (told, heard) = channel();
-        (Desk::open(Clerk { told, ends: 0 }).unwrap(), heard)
+        (
+            SerialQueue::open(Recorder { told, ends: 0 }).unwrap(),
+            heard,
+        )
     }
 
     #[test]
-    fn hundreds_of_desks_have_a_few_threads_and_each_keeps_its_order() {
-        let desks: Vec<_> = (0..300).map(|_| desk()).collect();
+    fn hundreds_of_queues_have_a_few_threads_and_each_keeps_its_order() {
+        let queues: Vec<_> = (0..300).map(|_| queue()).collect();
         for order in 0..50 {
-            for (desk, _) in &desks {
-                desk.put([2 * order, 2 * order + 1]);
+            for (queue, _) in &queues {
+                queue.put([2 * order, 2 * order + 1]);
             }
         }
         let mut threads = BTreeSet::new();
-        for (desk, heard) in desks {
-            desk.close();
+        for (queue, heard) in queues {
+            queue.close();
             let mut told = Vec::new();
             let ends = loop {
                 match heard.recv().unwrap() {
@@ -305,15 +308,15 @@ mod tests {
 
     #[test]
     fn orders_given_together_are_ended_together() {
-        let (desk, heard) = desk();
-        desk.put([1, 2, 3]);
-        desk.close();
+        let (queue, heard) = queue();
+        queue.put([1, 2, 3]);
+        queue.close();
         let told: Vec<Told> = heard.iter().take(4).collect();
         assert!(matches!(told[3], Told::Dropped(1 | 2)), "{told:?}");
     }
 
     #[test]
-    fn what_closed_desks_had_ordered_can_be_waited_for() {
+    fn what_closed_queues_had_ordered_can_be_waited_for() {
         let (go, wait) = channel::<()>();
         struct Slow(std::sync::mpsc::Receiver<()>);
         impl Work for Slow {
@@ -323,37 +326,37 @@ mod tests {
             }
             fn end_of_orders(&mut self) {}
         }
-        let desk = Desk::open(Slow(wait)).unwrap();
-        desk.put([()]);
-        desk.close();
+        let queue = SerialQueue::open(Slow(wait)).unwrap();
+        queue.put([()]);
+        queue.close();
         assert!(!written(Duration::ZERO), "its order is not carried out");
         drop(go);
         assert!(written(Duration::from_secs(60)));
     }
 
     #[test]
-    fn a_panic_ends_one_desk_and_no_thread() {
+    fn a_panic_ends_one_queue_and_no_thread() {
         for _ in 0..2 * THREADS_MAX {
-            let (desk, heard) = desk();
-            desk.put([1, BAD, 2]);
+            let (queue, heard) = queue();
+            queue.put([1, BAD, 2]);
             assert!(matches!(heard.recv().unwrap(), Told::Order(1, _)));
             assert_eq!(heard.recv().unwrap(), Told::Dropped(0));
-            desk.put([3]);
-            desk.close();
+            queue.put([3]);
+            queue.close();
             assert!(heard.recv().is_err());
         }
-        let (desk, heard) = desk();
-        desk.put([4]);
+        let (queue, heard) = queue();
+        queue.put([4]);
         assert!(matches!(heard.recv().unwrap(), Told::Order(4, _)));
     }
 
     #[test]
-    fn what_is_put_on_a_closed_desk_is_dropped() {
-        let (desk, heard) = desk();
-        desk.close();
+    fn what_is_put_in_a_closed_queue_is_dropped() {
+        let (queue, heard) = queue();
+        queue.close();
         assert!(matches!(heard.recv().unwrap(), Told::Dropped(_)));
-        desk.put([1]);
-        drop(desk);
+        queue.put([1]);
+        drop(queue);
         assert!(heard.recv().is_err());
     }
 }
