@@ -70,7 +70,7 @@ impl Answer {
             .then_some(Told::Void)
     }
 
-    /// Returns the progress of a piece of an answer: only text of the final answer is told.
+    /// Returns the progress of a piece of an answer: only text of the final answer is sent.
     fn piece(&self, turn: TurnId, delta: &Delta) -> Option<Told> {
         let told = match delta {
             Delta::Text { text } => Told::Text(self.goes_on(turn, text) + text),
@@ -126,7 +126,7 @@ impl Answer {
     /// Returns a progress line about an event.
     fn line(&self, event: &Event) -> Option<String> {
         let report = &self.view.report;
-        // Its words are told as they come.
+        // Its words are sent as they arrive.
         if self.acts && event.turn().is_some_and(|turn| self.is_of_acting(turn)) {
             return None;
         }

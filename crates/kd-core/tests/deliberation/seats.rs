@@ -154,9 +154,8 @@ fn whoever_is_named_is_asked_or_it_is_told_who_is_not_and_why() {
     assert!(told > 100, "{told}");
 }
 
-#[test]
-fn opinions_without_a_vote_are_told() {
-    let mut config = agents(3);
+/// Three listed seats of two agents.
+fn twice_in_three() -> Vec<MemberPlan> {
     let seats = [
         ("m1", "opinion-giver"),
         ("m2", "skeptic"),
@@ -167,7 +166,13 @@ fn opinions_without_a_vote_are_told() {
         role: role.into(),
         ..MemberPlan::default()
     });
-    config.deliberation.council.members = Some(seats.to_vec());
+    seats.to_vec()
+}
+
+#[test]
+fn opinions_without_a_vote_are_told() {
+    let mut config = agents(3);
+    config.deliberation.council.members = Some(twice_in_three());
     let brief = Brief {
         question: "Why?",
         asked: "Why?",
@@ -217,17 +222,7 @@ fn an_agent_in_two_seats_has_one_vote() {
     assert_eq!(alone.0.split(' ').count(), 4);
     assert_eq!(alone.1.split(' ').count(), 6);
     // Listed seats too: an opinion more, and no vote more.
-    let seats = [
-        ("m1", "opinion-giver"),
-        ("m2", "skeptic"),
-        ("m1", "creative"),
-    ];
-    let seats = seats.map(|(model, role)| MemberPlan {
-        model: model.into(),
-        role: role.into(),
-        ..MemberPlan::default()
-    });
-    config.deliberation.council.members = Some(seats.to_vec());
+    config.deliberation.council.members = Some(twice_in_three());
     let listed = votes(&config, &names);
     assert_eq!(listed, ("m1 m2 m1-creative".into(), "m1 m2".into()));
 }
