@@ -19,8 +19,10 @@
 //!
 //! The library works inside any program: it installs no signal handlers, changes neither the working folder nor the
 //! environment of the process, reads them only in [`Env::process`], prints nothing ([`Notice`] tells what happens), and
-//! several councils can be asked at once. Opening a session starts tasks: call such functions inside a tokio runtime, for
-//! example in [`Runtime::block_on`]. They may block while files are read and models are downloaded.
+//! several councils can be asked at once. Two things are shared by all councils of a process, and hold nothing that one of
+//! them could see of another: the threads that write files, at most 16 of them, and the list of the running agent programs.
+//! Opening a session starts tasks: call such functions inside a tokio runtime, for example in [`Runtime::block_on`]. They
+//! may block while files are read and models are downloaded.
 
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
