@@ -71,6 +71,7 @@ pub use event::{Event, Record};
 pub use failure::{Failure, FailureKind};
 pub use ids::{MachineId, SeatName, ThreadId, TimerId, TurnId};
 pub use jiff::Timestamp;
+pub use kd_reading::first_sentence;
 pub use last_round::LastRound;
 pub use machine::{Command, Effects, Input, Machine};
 pub use message::{Address, Draft, Message, Status};

@@ -22,9 +22,9 @@ pub(crate) fn outcome(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
             @let what = decided_for(facts, verdict);
             p.outcome {
                 (plain(&verdict.heading))
-                @if let Some(what) = &what { (between(verdict)) bdi { "“" (what) "”" } }
+                @if let Some(what) = &what { (between(verdict)) bdi { "“" (what.sentence) "”" } }
             }
-            div.body dir="auto" { (markdown::render(&told_once(facts, verdict, what.is_some()))) }
+            div.body dir="auto" { (markdown::render(&told_once(facts, verdict, what.is_some_and(|what| what.is_whole)))) }
             (agreement(facts))
             // The server's page adds buttons.
             @if facts.has_verdict() { p.facts data-mark="" hidden {} }
@@ -45,68 +45,119 @@ fn between(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// Returns the decision in one sentence: the answer that was chosen, or the first sentence of an open one. `None` if
-/// there is none, or if it is a program.
-fn decided_for(facts: &Facts<'_>, verdict: &Verdict) -> Option<String> {
-    let winner = verdict.winner.as_deref()?;
-    let plan = facts.report.as_ref()?.plan.as_ref()?;
-    match plan.answers {
-        AnswerKind::Code | AnswerKind::Json => None,
-        AnswerKind::Text | AnswerKind::Judged => first_sentence(winner),
-        // The key that was counted is not always readable; the answer has the members' own words.
-        _ => first_sentence(part(verdict, DECIDED).unwrap_or(winner)),
-    }
+/// A decision in one sentence.
+struct Decision {
+    sentence: String,
+    /// Whether the sentence has all of it that the answer tells.
+    is_whole: bool,
 }
 
-/// Returns a part of an answer, found by its title.
-fn part<'a>(verdict: &'a Verdict, title: &str) -> Option<&'a str> {
-    let mut parts = words(verdict).split("\n\n");
-    parts.find_map(|part| part.strip_prefix(title))
+/// Returns the decision in one sentence: the answer that was chosen, or the first sentence of an open one. `None` if
+/// there is none, or if it is a program.
+fn decided_for(facts: &Facts<'_>, verdict: &Verdict) -> Option<Decision> {
+    let winner = verdict.winner.as_deref()?;
+    let plan = facts.report.as_ref()?.plan.as_ref()?;
+    let (sentence, is_cut) = match plan.answers {
+        AnswerKind::Code | AnswerKind::Json => return None,
+        AnswerKind::Text | AnswerKind::Judged => (first_sentence(winner)?, false),
+        // The key that was counted is not always readable; the answer has the members' own words. A full stop ends none
+        // of them: `St. Gallen`, `14. Oktober`.
+        _ => cut(&without_marks(
+            decided_part(words(verdict)).map_or(winner, |(part, _)| part),
+        )?),
+    };
+    Some(Decision {
+        sentence,
+        is_whole: !is_cut,
+    })
+}
+
+/// Returns the words of the part of an answer that tells the decision, and its place among the parts: the first below the
+/// notes.
+fn decided_part(words: &str) -> Option<(&str, usize)> {
+    let mut parts = words.split("\n\n").enumerate();
+    let (at, part) = parts.find(|(_, part)| !part.starts_with("> "))?;
+    Some((part.strip_prefix(DECIDED)?, at))
+}
+
+/// Returns the first line of a Markdown text that has words, outside of blocks of code, without its marks. `None` if
+/// there is none.
+fn without_marks(text: &str) -> Option<String> {
+    let mut in_code = false;
+    let line = text.lines().find(|line| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        !is_fence && !in_code && line.contains(char::is_alphanumeric)
+    })?;
+    let line = line.trim_start_matches(['#', '>', '-', ' ']);
+    // The number of a list's item.
+    let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let item = digits.strip_prefix(". ").or(digits.strip_prefix(") "));
+    let is_item =
+        digits.len() < line.len() && text.lines().filter(|l| !l.trim().is_empty()).count() > 1;
+    let line = item.filter(|_| is_item).unwrap_or(line);
+    let line = clean_line(line.replace(['*', '`'], "").trim(), usize::MAX);
+    (!line.is_empty()).then_some(line)
 }
 
 /// Returns the first sentence of a Markdown text without its marks, cut between words if it is long. `None` if the text
 /// begins with no word.
 fn first_sentence(text: &str) -> Option<String> {
-    let line = text
-        .lines()
-        .find(|line| line.contains(char::is_alphanumeric))?;
-    let line = line
-        .trim_start_matches(['#', '>', '-', ' '])
-        .replace(['*', '`'], "");
-    let line = line.trim();
-    let end = line.match_indices(['.', '!', '?']).map(|(at, _)| at + 1);
-    let is_end = |at: &usize| line[*at..].starts_with(' ') || *at == line.len();
-    let sentence = &line[..end.into_iter().find(is_end).unwrap_or(line.len())];
-    let sentence = clean_line(sentence.trim_end_matches('.'), usize::MAX);
-    if sentence.chars().count() <= SENTENCE_CHARS {
-        return Some(sentence).filter(|s| !s.is_empty());
-    }
-    let cut: String = sentence.chars().take(SENTENCE_CHARS).collect();
-    let whole = cut
-        .rsplit_once(' ')
-        .map_or(cut.as_str(), |(whole, _)| whole);
-    Some(format!("{whole} …"))
+    let line = without_marks(text)?;
+    let sentence = kd_core::first_sentence(&line).trim_end_matches('.');
+    (!sentence.is_empty()).then(|| cut(sentence).0)
 }
 
-/// Returns the answer without what stands elsewhere at the top of the page: its heading, the decision if the sentence
-/// has it, dissent and agreement.
-fn told_once(facts: &Facts<'_>, verdict: &Verdict, decision_told: bool) -> String {
-    let counted = facts
-        .report
-        .as_ref()
-        .is_some_and(|report| report.count().is_some());
-    let elsewhere = [
-        (DECIDED, decision_told),
-        ("**Dissent.** ", !verdict.dissent.is_empty()),
-        ("**Confidence.** ", counted),
-    ];
-    let again = |part: &&str| {
-        elsewhere
-            .iter()
-            .any(|(title, told)| *told && part.starts_with(title))
+/// Cuts a line between words if it is long. Returns it, and whether it was cut.
+fn cut(line: &str) -> (String, bool) {
+    let line = line.trim_end_matches('.');
+    let Some((end, _)) = line.char_indices().nth(SENTENCE_CHARS) else {
+        return (line.to_owned(), false);
     };
-    let parts = words(verdict).split("\n\n").filter(|part| !again(part));
-    parts.collect::<Vec<_>>().join("\n\n")
+    let head = &line[..end];
+    let whole = head.rsplit_once(' ').map_or(head, |(whole, _)| whole);
+    (format!("{whole} …"), true)
+}
+
+/// Returns the answer without what is elsewhere at the top of the page: its heading, the decision if the sentence has it,
+/// dissent and agreement.
+fn told_once(facts: &Facts<'_>, verdict: &Verdict, has_decision: bool) -> String {
+    let counted = facts.report.as_ref().and_then(|report| report.count());
+    let agreement = counted
+        .filter(|counted| counted.voters > 1)
+        .map(|counted| counted.agreement);
+    let against = verdict.dissent.first().map(|other| other.seat.as_str());
+    without_parts(words(verdict), has_decision, agreement, against)
+}
+
+/// Leaves out the parts that this program wrote at the beginning and the end of an answer. Members and chairs write such
+/// titles too: what is between is theirs, and stays.
+fn without_parts(
+    words: &str,
+    has_decision: bool,
+    agreement: Option<f64>,
+    against: Option<&str>,
+) -> String {
+    let mut parts: Vec<&str> = words.split("\n\n").collect();
+    if let Some((_, at)) = decided_part(words).filter(|_| has_decision) {
+        parts.remove(at);
+    }
+    // Below the words of the chair: dissent, agreement, the question to the user, what it rests on.
+    let mut end = parts.len();
+    for title in ["**Rests on.** ", "**The council asks you.** "] {
+        let is_last = end > 0 && parts[end - 1].starts_with(title);
+        end -= usize::from(is_last);
+    }
+    for title in [
+        agreement.map(|agreement| format!("**Confidence.** {agreement:.2} – ")),
+        against.map(|seat| format!("**Dissent.** {seat} for ")),
+    ] {
+        if title.is_some_and(|title| end > 0 && parts[end - 1].starts_with(&title)) {
+            end -= 1;
+            parts.remove(end);
+        }
+    }
+    parts.join("\n\n")
 }
 
 /// Renders the agreement of the count, and what its rule does.
@@ -419,7 +470,7 @@ fn stage(facts: &Facts<'_>, stage: &StageReport) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::{first_sentence, number};
+    use super::{cut, first_sentence, number, without_marks, without_parts};
 
     #[test]
     fn a_decision_is_its_first_sentence_and_no_word_is_cut() {
@@ -433,6 +484,19 @@ mod tests {
             ("# Use v1.2 now! Later more.\nx", Some("Use v1.2 now!")),
             ("---\n\n- `a`", Some("a")),
             ("```\n```", None),
+            (
+                "```python\nprint(1)\n```\nRun it. Then stop.",
+                Some("Run it"),
+            ),
+            (
+                "1. Put a queue between them.\n2. Measure.",
+                Some("Put a queue between them"),
+            ),
+            (
+                "Move to St. Gallen. It is cheap.",
+                Some("Move to St. Gallen"),
+            ),
+            ("No. 5 is safer. Take it.", Some("No. 5 is safer")),
             ("", None),
         ] {
             assert_eq!(first_sentence(text).as_deref(), wanted, "{text}");
@@ -442,6 +506,31 @@ mod tests {
             cut.ends_with("word …") && cut.chars().count() <= 142,
             "{cut}"
         );
+    }
+
+    #[test]
+    fn an_answer_that_was_chosen_is_shown_whole() {
+        for text in ["St. Gallen", "14. Oktober 2025", "Dr. No", "1.5", "3. Wahl"] {
+            let line = without_marks(text).expect("words");
+            assert_eq!(cut(&line), (text.to_owned(), false));
+        }
+        assert!(cut(&"word ".repeat(60)).1);
+    }
+
+    #[test]
+    fn what_members_wrote_stays_whatever_its_title() {
+        let own = "**Recommendation.** Move.\n\n**Decided.** by nobody yet.\n\n**Confidence.** Very low: do not sign.\n\n**Dissent.** bob for Bern";
+        let whole = format!(
+            "> a note\n\n**Decided.** Chur\n\n{own}\n\n**Dissent.** bob for Bern: rent\n\n**Confidence.** 0.67 – 2 of 3 by irv\n\n**Rests on.** ann (#2)"
+        );
+        let shown = without_parts(&whole, true, Some(2.0 / 3.0), Some("bob"));
+        assert_eq!(
+            shown,
+            format!("> a note\n\n{own}\n\n**Rests on.** ann (#2)")
+        );
+        let shown = without_parts(own, true, None, None);
+        assert_eq!(shown, own);
+        assert_eq!(without_parts("", true, Some(1.0), Some("bob")), "");
     }
 
     #[test]

@@ -26,8 +26,12 @@ pub(crate) fn now(facts: &Facts<'_>) -> Markup {
     if asked.is_empty() {
         return html! {};
     }
-    let mut doings: Vec<&str> = asked.iter().map(|one| doing(one.purpose)).collect();
-    doings.dedup();
+    let mut doings: Vec<&str> = Vec::new();
+    for doing in asked.iter().map(|one| doing(one.purpose)) {
+        if !doings.contains(&doing) {
+            doings.push(doing);
+        }
+    }
     let stage = facts.report.as_ref().filter(|_| facts.is_unfinished());
     let stage = stage.and_then(|report| report.stages.last());
     html! {

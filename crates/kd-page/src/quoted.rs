@@ -44,10 +44,17 @@ pub(crate) fn render(text: &str) -> Markup {
 
 /// Returns the name of the quote with which a message begins, such as `result of run`.
 pub(crate) fn first_name(text: &str) -> Option<String> {
-    match parts(text).first() {
-        Some(Part::Quote(name, _)) => Some(kd_core::clean::clean_line(name, NAME_CHARS)),
-        _ => None,
-    }
+    let text = text.trim_start();
+    let (name, below) = line(text, 0);
+    let name = name_of_quote(name)?;
+    let (lines, _) = lines_of_quote(text, below);
+    (!lines.is_empty()).then(|| kd_core::clean::clean_line(name, NAME_CHARS))
+}
+
+/// Returns the name that a line gives to a quote below it.
+fn name_of_quote(line: &str) -> Option<&str> {
+    let name = line.strip_suffix(':')?.trim();
+    (!name.is_empty()).then_some(name)
 }
 
 /// Splits a message at its quotes. A table of Markdown is none: nothing names it, or its second line is a rule.
@@ -57,21 +64,22 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     let mut from = 0;
     let mut at = 0;
     while at < text.len() {
-        let (name, below) = line(text, at);
-        let quoted = lines_of_quote(text, below);
-        let Some(name_only) = name
-            .strip_suffix(':')
-            .filter(|n| !n.trim().is_empty() && !quoted.0.is_empty())
-        else {
+        let (first, below) = line(text, at);
+        let Some(name) = name_of_quote(first) else {
             at = below;
             continue;
         };
-        let before = text[from..at].trim();
-        if !before.is_empty() {
-            parts.push(Part::Text(before));
+        let (lines, end) = lines_of_quote(text, below);
+        if !lines.is_empty() {
+            let before = text[from..at].trim();
+            if !before.is_empty() {
+                parts.push(Part::Text(before));
+            }
+            parts.push(Part::Quote(name, lines));
+            from = end;
         }
-        parts.push(Part::Quote(name_only.trim(), quoted.0));
-        (from, at) = (quoted.1, quoted.1);
+        // Each line is read once: behind a table, too.
+        at = end;
     }
     let rest = text[from..].trim();
     if !rest.is_empty() {
@@ -88,7 +96,7 @@ fn line(text: &str, at: usize) -> (&str, usize) {
     }
 }
 
-/// Returns the quoted lines at a place without their marks, and where they end; none if they are a table.
+/// Returns the quoted lines at a place without their marks, and where they end; no lines if they are a table.
 fn lines_of_quote(text: &str, from: usize) -> (Vec<&str>, usize) {
     let mut lines = Vec::new();
     let mut at = from;
@@ -103,7 +111,7 @@ fn lines_of_quote(text: &str, from: usize) -> (Vec<&str>, usize) {
     let is_rule = |line: &str| !line.is_empty() && line.chars().all(|c| "-:| ".contains(c));
     let is_table = text[at..].starts_with('|') || lines.get(1).is_some_and(|line| is_rule(line));
     match is_table {
-        true => (Vec::new(), from),
+        true => (Vec::new(), at),
         false => (lines, at),
     }
 }
@@ -134,6 +142,7 @@ mod tests {
             "| a | b |\n|--|--|",
             "x:\n| a | b |\n| - | - |",
             ":\n| a",
+            "Rows:\n| a:\n| b |\n|-",
         ] {
             assert_eq!(parts(table), [Part::Text(table)], "{table}");
         }
@@ -141,6 +150,23 @@ mod tests {
             first_name("result of run:\n| 1").as_deref(),
             Some("result of run")
         );
-        assert_eq!(first_name("Go on.\nresult of run:\n| 1"), None);
+        assert_eq!(first_name("\n\nuser:\n| 1").as_deref(), Some("user"));
+        for none in [
+            "Go on.\nresult of run:\n| 1",
+            "user:",
+            "x:\n| a |\n|---|",
+            "",
+        ] {
+            assert_eq!(first_name(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn each_line_is_read_once() {
+        // Read again from each line, these take minutes.
+        for line in ["| a row\n", "| a:\n", "a:\n| b |\n|-\n", "a:\n", "|\n"] {
+            let text = line.repeat(200_000);
+            assert!(parts(&text).len() <= 1, "{line}");
+        }
     }
 }

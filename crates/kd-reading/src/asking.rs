@@ -137,6 +137,22 @@ fn closing(open: char) -> Option<char> {
     })
 }
 
+/// Returns the first sentence of a text, with the mark that ends it; empty if no sentence has a letter or digit. A full
+/// stop after an abbreviation, an initial or the number of an item ends none: `St. Gallen`, `No. 5`, `14. Oktober`.
+pub fn first_sentence(text: &str) -> &str {
+    let first = sentences(text).first().map(|sentence| sentence.text);
+    // No letter or digit is before it, so it is found where it is.
+    let Some((from, first)) = first.and_then(|first| Some((text.find(first)?, first))) else {
+        return "";
+    };
+    let behind = &text[from + first.len()..];
+    let marks = behind.len()
+        - behind
+            .trim_start_matches(['.', '!', '?', '。', '！', '？'])
+            .len();
+    &text[from..from + first.len() + marks]
+}
+
 /// Splits a text into sentences.
 pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
     let chars: Vec<(usize, char)> = text.char_indices().collect();
@@ -322,6 +338,19 @@ mod tests {
         ] {
             let found: Vec<&str> = sentences(text).iter().map(|s| s.text).collect();
             assert_eq!(found, want, "{text}");
+        }
+        for (text, want) in [
+            ("St. Gallen", "St. Gallen"),
+            ("No. 5 is best. Or 6.", "No. 5 is best."),
+            ("14. Oktober 2025", "14. Oktober 2025"),
+            ("Dr. Who agrees. So do we.", "Dr. Who agrees."),
+            ("- use v1.2 now! Later more.", "- use v1.2 now!"),
+            ("“Go. Now.” Yes.", "“Go. Now.” Yes."),
+            ("多少？很多。", "多少？"),
+            ("…", ""),
+            ("", ""),
+        ] {
+            assert_eq!(first_sentence(text), want, "{text}");
         }
         let (bare, asides) = without_asides("Red (or so) or f(x) (blue)");
         assert_eq!(

@@ -85,6 +85,7 @@ mod weigh;
 mod weights;
 mod words;
 
+pub use asking::first_sentence;
 pub use counted::amount;
 pub use language::Language;
 pub use options::Options;
