@@ -22,11 +22,12 @@ pub(crate) async fn off<T: Send + 'static>(
 }
 
 /// Opens sessions, a few at the same time, so that hundreds of clients that ask at once do not get hundreds of threads.
-pub(crate) struct Opening(Semaphore);
+/// A call keeps its place until it returns, also after its client left.
+pub(crate) struct Opening(Arc<Semaphore>);
 
 impl Default for Opening {
     fn default() -> Self {
-        Self(Semaphore::new(OPENING_MAX))
+        Self(Arc::new(Semaphore::new(OPENING_MAX)))
     }
 }
 
@@ -49,8 +50,13 @@ impl Opening {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Stopped> {
         // It is never closed.
-        let _place = self.0.acquire().await;
-        let done = tokio::task::spawn_blocking(work).await;
+        let place = self.0.clone().acquire_owned().await;
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(place);
+            done
+        });
+        let done = done.await;
         done.map_err(|e| Stopped(e.to_string()))
     }
 }
@@ -81,5 +87,24 @@ mod tests {
         let done = futures::future::join_all(calls).await;
         assert_eq!(done.iter().filter(|one| one.is_ok()).count(), 199);
         assert!(most.load(Ordering::SeqCst) <= OPENING_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_leaves_does_not_give_its_place_away() {
+        let opening = Opening::default();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let (began, mut has_begun) = tokio::sync::mpsc::unbounded_channel();
+        let call = opening.run(move || {
+            began.send(()).unwrap();
+            let _ = wait.recv();
+        });
+        tokio::select! {
+            _ = call => unreachable!("it waits"),
+            begun = has_begun.recv() => begun.unwrap(),
+        }
+        assert_eq!(opening.0.available_permits(), OPENING_MAX - 1);
+        drop(go);
+        let all = opening.0.acquire_many(OPENING_MAX as u32).await;
+        assert!(all.is_ok());
     }
 }

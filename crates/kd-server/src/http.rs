@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 /// The session ID header.
 const SESSION: &str = "mcp-session-id";
 /// Maximum bytes of a request: a question of 4 MiB and its surroundings.
-const BODY_BYTES_MAX: usize = 8 << 20;
+pub(crate) const BODY_BYTES_MAX: usize = 8 << 20;
 /// How long open streams may take to end when the server stops.
 const FAREWELL: Duration = Duration::from_secs(3);
 

@@ -218,7 +218,7 @@ fn transcript(request: &Request) -> Result<Transcript, Fault> {
     Ok(Transcript {
         model: request.model.clone(),
         messages,
-        previous: None,
+        ..Transcript::default()
     })
 }
 

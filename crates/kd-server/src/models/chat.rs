@@ -112,7 +112,7 @@ pub(super) fn read(body: &[u8], _: &Resolve<'_>) -> Result<Read, Fault> {
     let transcript = Transcript {
         model: chat.model.clone(),
         messages: messages?,
-        previous: None,
+        ..Transcript::default()
     };
     let transcript = transcript.check("messages")?;
     let (talk, acts) = offer(&chat)?.finish()?;

@@ -1,7 +1,7 @@
 //! Errors in the format of each API.
 
 use crate::answer::Answer;
-use crate::error::Stopped;
+use crate::error::{NoAnswer, Stopped};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -184,6 +184,16 @@ impl Fault {
     }
 }
 
+impl From<NoAnswer> for Fault {
+    fn from(why: NoAnswer) -> Self {
+        match &why {
+            NoAnswer::Refused(why) => Self::refused(why),
+            // It is no fault of the request.
+            NoAnswer::Failed(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, why.to_string()),
+        }
+    }
+}
+
 /// Marks the error response of a request that found no place: nobody was asked, so it may be repeated.
 pub(super) fn may_be_repeated(mut response: Response) -> Response {
     for (name, value) in [("x-should-retry", "true"), ("retry-after", RETRY_AFTER)] {
@@ -191,4 +201,27 @@ pub(super) fn may_be_repeated(mut response: Response) -> Response {
         response.headers_mut().insert(name, value);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_council_that_breaks_is_no_fault_of_the_request() {
+        for (why, status, kind) in [
+            (
+                NoAnswer::Refused("say which".into()),
+                422,
+                "invalid_request_error",
+            ),
+            (NoAnswer::Failed("it panicked".into()), 500, "api_error"),
+        ] {
+            let said = why.to_string();
+            let fault = Fault::from(why);
+            assert_eq!((fault.status.as_u16(), &fault.message), (status, &said));
+            assert_eq!(fault.json(Shape::OpenAi)["error"]["type"], kind);
+            assert_eq!(fault.json(Shape::Anthropic)["error"]["type"], kind);
+        }
+    }
 }

@@ -2,11 +2,12 @@
 //! stores.
 
 use super::fault::{Fault, NAME_CHARS_MAX};
+use crate::http::BODY_BYTES_MAX;
 use crate::identity::Identity;
 use kd_core::clean::clean_line;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Maximum items remembered, and their bytes; the oldest are dropped first.
@@ -21,7 +22,16 @@ pub(super) struct Items(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    items: VecDeque<(Print, Value, usize)>,
+    items: HashMap<Print, Item>,
+    /// The oldest first, by their numbers. An item that was replaced is here under its old number, too.
+    order: VecDeque<(Print, u64)>,
+    bytes: usize,
+    next: u64,
+}
+
+struct Item {
+    number: u64,
+    value: Value,
     bytes: usize,
 }
 
@@ -35,37 +45,56 @@ impl Items {
             };
             let bytes = item.to_string().len();
             let print = print(caller, id);
-            known.items.push_back((print, item, bytes));
+            let number = known.next;
+            known.next += 1;
             known.bytes += bytes;
+            known.order.push_back((print, number));
+            let item = Item {
+                number,
+                value: item,
+                bytes,
+            };
+            if let Some(replaced) = known.items.insert(print, item) {
+                known.bytes -= replaced.bytes;
+            }
         }
-        while known.items.len() > ITEMS_MAX || known.bytes > BYTES_MAX {
-            let Some((_, _, bytes)) = known.items.pop_front() else {
+        while known.order.len() > ITEMS_MAX || known.bytes > BYTES_MAX {
+            let Some((print, number)) = known.order.pop_front() else {
                 break;
             };
-            known.bytes -= bytes;
+            if known
+                .items
+                .get(&print)
+                .is_some_and(|item| item.number == number)
+                && let Some(item) = known.items.remove(&print)
+            {
+                known.bytes -= item.bytes;
+            }
         }
     }
 
-    /// Returns an item of a caller.
-    fn find(&self, caller: &Identity, id: &str) -> Option<Value> {
-        let print = print(caller, id);
+    /// Returns an item of a caller if it has at most `left` bytes, which it takes from them.
+    fn find(&self, caller: &Identity, id: &str, left: &mut usize) -> Result<Value, Refused> {
         let known = self.lock();
-        let mut items = known.items.iter().rev();
-        items
-            .find(|item| item.0 == print)
-            .map(|item| item.1.clone())
+        let item = known
+            .items
+            .get(&print(caller, id))
+            .ok_or(Refused::Unknown)?;
+        *left = left.checked_sub(item.bytes).ok_or(Refused::Long)?;
+        Ok(item.value.clone())
     }
 
     /// Puts the items in the place of the references to them. `param` is the field that holds them.
     ///
     /// # Errors
-    /// If one is not known.
+    /// If one is not known, or all together are longer than a request may be.
     pub(super) fn resolve(
         &self,
         caller: &Identity,
         items: &mut [Value],
         param: &'static str,
     ) -> Result<(), Fault> {
+        let mut left = BODY_BYTES_MAX;
         for item in items {
             let is_reference = match item["type"].as_str() {
                 Some(kind) => kind == "item_reference",
@@ -73,7 +102,9 @@ impl Items {
             };
             if is_reference {
                 let id = item["id"].as_str().unwrap_or_default();
-                *item = self.find(caller, id).ok_or_else(|| unknown(id, param))?;
+                *item = self
+                    .find(caller, id, &mut left)
+                    .map_err(|why| why.fault(id, param))?;
             }
         }
         Ok(())
@@ -91,12 +122,26 @@ fn print(caller: &Identity, id: &str) -> Print {
     print.finalize().into()
 }
 
-fn unknown(id: &str, param: &'static str) -> Fault {
-    let id = clean_line(id, NAME_CHARS_MAX);
-    let why = format!(
-        "the item `{id}` is not known: the server remembers those of its newest answers until it exits; send the item itself, which clients do after `store: false`"
-    );
-    Fault::invalid(Some(param), why)
+/// The reason why a reference cannot be followed.
+enum Refused {
+    Unknown,
+    Long,
+}
+
+impl Refused {
+    fn fault(&self, id: &str, param: &'static str) -> Fault {
+        let why = match self {
+            Self::Unknown => format!(
+                "the item `{}` is not known: the server remembers those of its newest answers until it exits; send the item itself, which clients do after `store: false`",
+                clean_line(id, NAME_CHARS_MAX)
+            ),
+            Self::Long => format!(
+                "the items that the request refers to have more than {} MiB together: refer to fewer of them",
+                BODY_BYTES_MAX >> 20
+            ),
+        };
+        Fault::invalid(Some(param), why)
+    }
 }
 
 #[cfg(test)]
@@ -144,12 +189,46 @@ mod tests {
         }
         let bytes = items.lock().bytes;
         assert!(bytes <= BYTES_MAX && bytes > BYTES_MAX / 2, "{bytes}");
-        assert!(items.find(&ada, "msg_19").is_some() && items.find(&ada, "msg_0").is_none());
+        let is_known = |id| items.find(&ada, id, &mut usize::MAX.clone()).is_ok();
+        assert!(is_known("msg_19") && !is_known("msg_0"));
         for n in 0..=ITEMS_MAX {
             items.remember(&ada, vec![item(n, String::new())]);
         }
         let known = items.lock();
-        let sum: usize = known.items.iter().map(|item| item.2).sum();
+        let sum: usize = known.items.values().map(|item| item.bytes).sum();
         assert_eq!((known.items.len(), known.bytes), (ITEMS_MAX, sum));
+    }
+
+    #[test]
+    fn an_item_that_is_remembered_again_counts_once() {
+        let ada = caller("0123456789abcdef");
+        let items = Items::default();
+        for text in ["old", "newer"] {
+            items.remember(&ada, vec![json!({"id": "msg_1", "text": text})]);
+        }
+        let found = items.find(&ada, "msg_1", &mut 1024);
+        assert!(found.is_ok_and(|item| item["text"] == "newer"));
+        let known = items.lock();
+        let sum: usize = known.items.values().map(|item| item.bytes).sum();
+        assert_eq!((known.items.len(), known.bytes), (1, sum));
+    }
+
+    #[test]
+    fn references_make_no_request_longer_than_one_may_be() {
+        let ada = caller("0123456789abcdef");
+        let items = Items::default();
+        items.remember(
+            &ada,
+            vec![json!({"id": "msg_1", "text": "x".repeat(1 << 20)})],
+        );
+        let mut few = vec![json!({"type": "item_reference", "id": "msg_1"}); 7];
+        items.resolve(&ada, &mut few, "input").expect("they fit");
+        let mut many = vec![json!({"type": "item_reference", "id": "msg_1"}); 20_000];
+        let fault = items
+            .resolve(&ada, &mut many, "input")
+            .expect_err("too long");
+        assert!(fault.message.contains("8 MiB"), "{}", fault.message);
+        let resolved = many.iter().filter(|item| item["type"].is_null()).count();
+        assert_eq!(resolved, 7, "what is left is not copied");
     }
 }

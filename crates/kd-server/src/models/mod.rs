@@ -373,10 +373,7 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
     }
     // Progress is only for streams.
     while running.told.recv().await.is_some() {}
-    let ended = running
-        .end()
-        .await
-        .map_err(|why| Fault::refused(&why.to_string()));
+    let ended = running.end().await.map_err(Fault::from);
     let answer = match ended {
         Ok(answer) if answer.is_answer() => answer,
         ended => {

@@ -121,6 +121,7 @@ fn transcript(request: &Request) -> Result<Transcript, Fault> {
         model: request.model.clone(),
         messages,
         previous: request.previous_response_id.clone(),
+        ..Transcript::default()
     })
 }
 

@@ -94,7 +94,7 @@ impl Streamed {
         let fault = match self.running.end().await {
             Ok(answer) if answer.is_answer() => return self.end(&answer),
             Ok(answer) => Fault::unanswered(&answer),
-            Err(why) => Fault::refused(&why.to_string()),
+            Err(why) => Fault::from(why),
         };
         self.held.put_back();
         self.wire.fail(&self.call, &fault)

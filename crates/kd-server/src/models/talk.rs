@@ -69,7 +69,7 @@ impl Talks {
         };
         if anew.question.len() > QUESTION_BYTES_MAX {
             let why = "the conversation is longer than 4 MiB: begin a new one";
-            return Err(Fault::invalid(Some("messages"), why));
+            return Err(Fault::invalid(Some(transcript.param), why));
         }
         let mut from = Sha256::new();
         from.update(caller.print());

@@ -74,12 +74,15 @@ pub(super) struct Transcript {
     pub(super) messages: Vec<Message>,
     /// The ID of the answer that this request continues (OpenAI Responses).
     pub(super) previous: Option<String>,
+    /// The field of the request that holds the messages, once checked.
+    pub(super) param: &'static str,
 }
 
 impl Transcript {
     /// Checks that the conversation ends with a question. `param` is the field that holds it. Instructions after the
     /// question, which some clients add, come before it.
     pub(super) fn check(mut self, param: &'static str) -> Result<Self, Fault> {
+        self.param = param;
         let is_system = |message: &&Message| message.role == Role::System;
         let after = self.messages.iter().rev().take_while(is_system).count();
         if let Some(at) = self.messages.len().checked_sub(after + 1) {
