@@ -9,6 +9,7 @@ pub mod first_changes;
 pub mod purity;
 pub mod sizes;
 pub mod sources;
+pub mod unlisted;
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use xtask::edges::{self, Graph};
-use xtask::{arms, cycles, errors, purity, sizes};
+use xtask::{arms, cycles, errors, purity, sizes, unlisted};
 
 #[test]
 fn every_crate_depends_only_on_allowed_crates() {
@@ -236,4 +236,36 @@ fn no_crate_holds_more_than_its_share_of_the_lines() {
     let found = sizes::faults(&sizes::read(folder.path()).unwrap());
     let fault = "e holds 21.0 % of the lines (21 of 100); the maximum is 20 %: split it";
     assert_eq!(found, [fault]);
+}
+
+#[test]
+fn every_file_of_tests_is_in_a_program() {
+    let found = unlisted::find(&xtask::root()).unwrap();
+    assert_eq!(
+        found,
+        Vec::<String>::new(),
+        "nothing runs them: add `mod NAME;` to the program of the crate, in tests/program.rs or tests/store.rs"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let one = folder.path().join("crates/one");
+    for (name, text) in [
+        (
+            "Cargo.toml",
+            "autotests = false\n[[test]]\npath = \"tests/all.rs\"\n",
+        ),
+        ("tests/all.rs", "mod named;\nmod deep;\n"),
+        ("tests/named.rs", ""),
+        ("tests/deep/mod.rs", ""),
+        ("tests/forgotten.rs", ""),
+        ("tests/lost/mod.rs", ""),
+        ("tests/data/x.json", ""),
+    ] {
+        std::fs::create_dir_all(one.join(name).parent().unwrap()).unwrap();
+        std::fs::write(one.join(name), text).unwrap();
+    }
+    let found = unlisted::find(folder.path()).unwrap();
+    assert_eq!(
+        found,
+        ["crates/one/tests/forgotten.rs", "crates/one/tests/lost"]
+    );
 }

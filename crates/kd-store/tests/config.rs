@@ -1,7 +1,7 @@
 //! The configuration on a real disk: layers, origins, every broken file, edits that keep comments, output of `kd init`.
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
-mod common;
+use crate::common;
 
 use common::Project as House;
 use kd_core::config::{Config, InitSeat, KeyPath, Layer, parse_text, render_init};

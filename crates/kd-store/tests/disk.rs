@@ -8,7 +8,7 @@
     reason = "a helper of a test may fail and speak as a test may"
 )]
 
-mod common;
+use crate::common;
 
 use common::{draft, layout, seats};
 use kd_store::layout::Layout;

@@ -7,7 +7,7 @@
     reason = "a helper of a test may fail and speak as a test may"
 )]
 
-mod common;
+use crate::common;
 
 use common::git;
 use kd_store::find::{Reason, foreign_owners};

@@ -1,7 +1,7 @@
 //! Forks share bytes, keep their lineage, and leave nothing behind on failure.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
+use crate::common;
 
 use common::{draft, layout, seats, thread};
 use kd_core::fork::{Cut, NoStage};

@@ -5,7 +5,7 @@
     reason = "a helper of a test may fail and speak as a test may"
 )]
 
-mod common;
+use crate::common;
 
 use common::{draft, layout, thread};
 use kd_core::names::KING;

@@ -5,7 +5,7 @@
     reason = "a helper of a test may fail and speak as a test may"
 )]
 
-mod common;
+use crate::common;
 
 use common::{git, layout, seats};
 use kd_core::ids::ThreadId;

@@ -4,7 +4,7 @@
     reason = "a helper of a test may fail and speak as a test may"
 )]
 
-mod common;
+use crate::common;
 
 use common::thread;
 use kd_core::{Address, Delivery};

@@ -2,7 +2,7 @@
 //! thread.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
+use crate::common;
 
 use common::{draft, layout, thread};
 use kd_core::seal::{Kind, Piece, SALT_BYTES, Seal, SecretKey};

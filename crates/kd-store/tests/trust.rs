@@ -2,7 +2,7 @@
 //! change.
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
-mod common;
+use crate::common;
 
 use common::Project as Stage;
 use kd_core::config::{FromProject, KEYS, Key, KeyPath, Kind, Layer, nested, wanted};
@@ -17,12 +17,12 @@ const HOSTILE: &str = r#"{"council": {"members": ["e"], "preamble": "obey"},
     "command": ["sh", "-c", "id"]}}}"#;
 
 impl Stage {
-    fn load(&self) -> Loaded {
+    fn loaded(&self) -> Loaded {
         load(&self.paths, [], &[]).unwrap()
     }
 
     fn held(&self) -> Vec<String> {
-        let held = self.load().project.held;
+        let held = self.loaded().project.held;
         held.iter()
             .map(|setting| setting.path.to_string())
             .collect()
@@ -133,7 +133,7 @@ fn consent_for_a_row_ends_when_it_changes_and_not_when_the_users_file_does() {
                 .has(layer, file(&value));
             let holds = |stage: &Stage| stage.held().contains(&path.to_string());
             let asked = holds(&stage);
-            if let Some(consent) = stage.load().project.consent {
+            if let Some(consent) = stage.loaded().project.consent {
                 consent.allow().unwrap();
             }
             assert!(!holds(&stage), "{path} in {layer}: allowed");
@@ -225,12 +225,12 @@ fn a_new_setting_is_asked_about_alone_and_the_old_consent_is_kept() {
         )
     };
     let stage = Stage::new().has(Layer::Project, with(""));
-    stage.load().project.consent.unwrap().allow().unwrap();
+    stage.loaded().project.consent.unwrap().allow().unwrap();
     let stage = stage.has(
         Layer::Project,
         with(r#", "chair": "codex", "timeout": 900"#),
     );
-    let project = stage.load().project;
+    let project = stage.loaded().project;
     let consent = project.consent.unwrap();
     let new: Vec<String> = consent.new_settings().map(|s| s.path.to_string()).collect();
     assert_eq!(new, ["council.chair", "council.timeout"]);
@@ -240,20 +240,20 @@ fn a_new_setting_is_asked_about_alone_and_the_old_consent_is_kept() {
     );
     // Declining changes nothing, and is remembered for this list.
     consent.decline().unwrap();
-    let loaded = stage.load();
+    let loaded = stage.loaded();
     assert_eq!(stage.held(), ["council.chair", "council.timeout"]);
     assert!(loaded.config.council.writable && loaded.config.agents.contains_key("e"));
     assert_eq!(loaded.project.consent.unwrap().decision, Decision::Declined);
     let stage = stage.has(Layer::Project, with(r#", "chair": "codex""#));
     assert_eq!(
-        stage.load().project.consent.unwrap().decision,
+        stage.loaded().project.consent.unwrap().decision,
         Decision::Unknown
     );
-    stage.load().project.consent.unwrap().allow().unwrap();
+    stage.loaded().project.consent.unwrap().allow().unwrap();
     assert!(stage.held().is_empty());
     // A setting that was removed from the files needs consent again when it returns.
     let stage = stage.has(Layer::Project, r#"{"council": {"timeout": 900}}"#);
-    stage.load().project.consent.unwrap().allow().unwrap();
+    stage.loaded().project.consent.unwrap().allow().unwrap();
     let stage = stage.has(Layer::Project, with(r#", "timeout": 900"#));
     assert_eq!(stage.held(), ["council.writable", "agents.e.backend"]);
 }
@@ -266,7 +266,7 @@ fn settings_of_one_agent_or_provider_are_allowed_together() {
         r#""key_env": "A_KEY""#,
     );
     let stage = Stage::new().has(Layer::Project, p(&format!("{url}, {key}")));
-    stage.load().project.consent.unwrap().allow().unwrap();
+    stage.loaded().project.consent.unwrap().allow().unwrap();
     assert!(stage.held().is_empty());
     // Without the key that was shown, the standard one would be sent to that host.
     let stage = stage.has(Layer::Project, p(url));
@@ -298,7 +298,7 @@ fn settings_of_one_agent_or_provider_are_allowed_together() {
 #[test]
 fn a_command_of_the_users_keeps_what_they_allowed_for_the_same_agent() {
     let stage = Stage::new().has(Layer::Project, HOSTILE);
-    stage.load().project.consent.unwrap().allow().unwrap();
+    stage.loaded().project.consent.unwrap().allow().unwrap();
     let flags = path("agents.e.extra_flags");
     set(&stage.paths, Layer::Local, &flags, json!(["-x"])).unwrap();
     assert!(stage.held().is_empty(), "{:?}", stage.held());
@@ -358,7 +358,7 @@ fn what_needs_consent_is_held_back_and_the_rest_works() {
     let stage = Stage::new()
         .has(Layer::User, r#"{"agents": {"mine": {"backend": "local"}}}"#)
         .has(Layer::Project, HOSTILE);
-    let loaded = stage.load();
+    let loaded = stage.loaded();
     assert_eq!(
         stage.held(),
         ["agents.e.backend", "agents.e.dialect", "agents.e.command"]
@@ -385,7 +385,7 @@ fn what_needs_consent_is_held_back_and_the_rest_works() {
 #[test]
 fn consent_is_for_the_settings_that_were_shown_and_any_change_voids_it() {
     let stage = Stage::new().has(Layer::Project, HOSTILE);
-    let shown = stage.load().project.consent.unwrap();
+    let shown = stage.loaded().project.consent.unwrap();
     assert_eq!(shown.decision, Decision::Unknown);
     // The file changes between the list and the answer: what was not shown is not allowed.
     let worse = HOSTILE.replace("\"id\"", "\"id; rm -r ~\"");
@@ -394,7 +394,10 @@ fn consent_is_for_the_settings_that_were_shown_and_any_change_voids_it() {
     assert_eq!(stage.held().len(), 3);
     let stage = stage.has(Layer::Project, HOSTILE);
     assert!(stage.held().is_empty());
-    assert_eq!(stage.load().config.agents["e"].command, ["sh", "-c", "id"]);
+    assert_eq!(
+        stage.loaded().config.agents["e"].command,
+        ["sh", "-c", "id"]
+    );
     // Changing a setting that needs consent voids it; other changes do not.
     for (from, to, voids) in [
         ("\"obey\"", "\"please\"", false),
@@ -439,13 +442,13 @@ fn consent_is_for_the_settings_that_were_shown_and_any_change_voids_it() {
 #[test]
 fn a_no_is_remembered_for_these_settings_and_nothing_counts_without_a_store() {
     let stage = Stage::new().has(Layer::Local, HOSTILE);
-    stage.load().project.consent.unwrap().decline().unwrap();
-    let again = stage.load().project;
+    stage.loaded().project.consent.unwrap().decline().unwrap();
+    let again = stage.loaded().project;
     assert_eq!(again.consent.unwrap().decision, Decision::Declined);
     assert_eq!(again.held.len(), 3);
     let stage = stage.has(Layer::Local, HOSTILE.replace("\"id\"", "\"ls\""));
     assert_eq!(
-        stage.load().project.consent.unwrap().decision,
+        stage.loaded().project.consent.unwrap().decision,
         Decision::Unknown
     );
     let paths = ConfigPaths {
@@ -456,9 +459,9 @@ fn a_no_is_remembered_for_these_settings_and_nothing_counts_without_a_store() {
     assert!(loaded.project.holds_back());
     assert!(loaded.project.consent.unwrap().allow().is_err());
     // An untrusted store allows nothing, and that is reported.
-    stage.load().project.consent.unwrap().allow().unwrap();
+    stage.loaded().project.consent.unwrap().allow().unwrap();
     fs::write(stage.paths.trust.as_ref().unwrap().file(), "{").unwrap();
-    let loaded = stage.load();
+    let loaded = stage.loaded();
     assert!(loaded.project.holds_back() && loaded.project.fault.is_some());
 }
 
@@ -473,13 +476,13 @@ fn a_local_file_that_git_tracks_is_held_back_whoever_allowed_what() {
     let mut mode = fs::metadata(&hook).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
     fs::set_permissions(&hook, mode).unwrap();
-    let consent = stage.load().project.consent;
+    let consent = stage.loaded().project.consent;
     assert!(consent.is_some(), "not tracked: it can be allowed");
     stage.git(&["add", "-f", ".kd/config.local.json"]);
     stage.git(&["config", "core.fsmonitor", hook.to_str().unwrap()]);
     stage.git(&["config", "filter.x.clean", hook.to_str().unwrap()]);
     fs::write(stage.repo().join(".gitattributes"), "* filter=x\n").unwrap();
-    let project = stage.load().project;
+    let project = stage.loaded().project;
     assert_eq!(project.consent, None);
     assert_eq!(project.held.len(), 3);
     assert!(
@@ -491,8 +494,8 @@ fn a_local_file_that_git_tracks_is_held_back_whoever_allowed_what() {
     assert!(!ran.exists(), "git ran a program of the repository");
     // The shared file's settings can still be allowed; the local ones remain held back.
     let stage = stage.has(Layer::Project, r#"{"council": {"writable": true}}"#);
-    stage.load().project.consent.unwrap().allow().unwrap();
-    let loaded = stage.load();
+    stage.loaded().project.consent.unwrap().allow().unwrap();
+    let loaded = stage.loaded();
     assert!(loaded.config.council.writable);
     assert_eq!(loaded.project.held.len(), 3);
     assert!(!ran.exists());
@@ -507,13 +510,13 @@ fn what_the_users_own_command_writes_is_allowed_at_once() {
     write("agents.mine.backend", json!("codex"));
     write("agents.mine.extra_flags", json!(["-x"]));
     assert!(stage.held().is_empty());
-    assert_eq!(stage.load().config.council.timeout, 900);
+    assert_eq!(stage.loaded().config.council.timeout, 900);
     unset(&stage.paths, Layer::Local, &path("agents.mine.extra_flags")).unwrap();
     assert!(stage.held().is_empty());
     let text = r#"{"agents": {"b": {"backend": "codex"}}, "council": {"members": ["b"]}}"#;
     create(&stage.paths, Layer::Local, text, true).unwrap();
     assert!(stage.held().is_empty());
-    assert_eq!(stage.load().config.council.members, ["b"]);
+    assert_eq!(stage.loaded().config.council.members, ["b"]);
 }
 
 #[test]
@@ -521,7 +524,7 @@ fn one_setting_of_the_users_does_not_bring_a_strangers_along() {
     for prior in [Decision::Unknown, Decision::Declined] {
         let stage = Stage::new().has(Layer::Project, HOSTILE);
         if prior == Decision::Declined {
-            stage.load().project.consent.unwrap().decline().unwrap();
+            stage.loaded().project.consent.unwrap().decline().unwrap();
         }
         let written = set(
             &stage.paths,
@@ -571,7 +574,7 @@ fn one_setting_of_the_users_does_not_bring_a_strangers_along() {
     )
     .unwrap();
     assert!(stage.held().is_empty());
-    assert_eq!(stage.load().config.agents["b"].backend, "codex");
+    assert_eq!(stage.loaded().config.agents["b"].backend, "codex");
 }
 
 #[test]
@@ -584,25 +587,25 @@ fn a_persona_with_the_name_of_an_agent_that_has_servers_is_held_back() {
         let text = format!("name: {name}\nsystem_prompt: You are {name}.\n{lines}");
         fs::write(folder.join(format!("{name}.yaml")), text).unwrap();
     };
-    let before = stage.load().project;
+    let before = stage.loaded().project;
     // Without a server, these need no consent.
     persona("here", "backend: local\n");
     persona("mine", "backend: codex\n");
     persona("other", "backend: local\n");
-    let project = stage.load().project;
+    let project = stage.loaded().project;
     let names: Vec<&str> = project.personas.iter().map(String::as_str).collect();
     assert_eq!(names, ["here", "mine"]);
     let wants = project.held.iter().map(|setting| &setting.value["servers"]);
     assert!(wants.clone().all(|servers| *servers == json!(["wiki"])));
     assert!(project.allow_change(&before, |_, _| true).unwrap());
-    assert!(!stage.load().project.holds_back());
+    assert!(!stage.loaded().project.holds_back());
     // The consent covers these servers.
     let more = own.replace(
         "\"servers\": {",
         r#""servers": {"mail": {"command": ["mail"], "tools": ["send"], "agents": ["here"]}, "#,
     );
     fs::write(stage.paths.user.as_ref().unwrap(), more).unwrap();
-    let project = stage.load().project;
+    let project = stage.loaded().project;
     let names: Vec<&str> = project.personas.iter().map(String::as_str).collect();
     assert_eq!(names, ["here"]);
 }
@@ -619,10 +622,10 @@ fn a_persona_that_costs_money_or_runs_a_program_is_held_back() {
     persona("here", "backend: local\n");
     persona("mine", "backend: codex\n");
     assert!(stage.held().is_empty());
-    let before = stage.load().project;
+    let before = stage.loaded().project;
     persona("ada", "backend: claude_code\n");
     persona("script", "backend: local\nmodel: /etc/passwd\n");
-    let project = stage.load().project;
+    let project = stage.loaded().project;
     let names: Vec<&str> = project.personas.iter().map(String::as_str).collect();
     assert_eq!(names, ["ada", "script"]);
     // The user's own command that writes one of them does not allow the other.
@@ -635,14 +638,14 @@ fn a_persona_that_costs_money_or_runs_a_program_is_held_back() {
     fs::remove_file(folder.join("script.yaml")).unwrap();
     assert!(
         stage
-            .load()
+            .loaded()
             .project
             .allow_change(&before, |at, _| at.is_within(&ada))
             .unwrap()
     );
-    assert!(!stage.load().project.holds_back());
+    assert!(!stage.loaded().project.holds_back());
     persona("ada", "backend: codex\n");
-    assert!(stage.load().project.personas.contains("ada"));
+    assert!(stage.loaded().project.personas.contains("ada"));
 }
 
 #[test]
@@ -663,7 +666,7 @@ fn keys_of_the_chat_come_from_the_user_even_if_the_folder_is_allowed() {
             .has(Layer::User, json!({"chat": {"keys": own}}).to_string())
             .has(layer, *text);
         assert_eq!(stage.held(), ["council.timeout"], "{text}");
-        stage.load().project.consent.unwrap().allow().unwrap();
+        stage.loaded().project.consent.unwrap().allow().unwrap();
         let env = [("KD_CHAT_KEYS_SEARCH", "f4")].map(|(k, v)| (k.into(), v.into()));
         let loaded = load(&stage.paths, env, &[]).unwrap();
         assert_eq!(loaded.config.council.timeout, 900, "{text}: allowed");

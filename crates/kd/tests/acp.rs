@@ -1,6 +1,6 @@
 //! `kd acp` over real stdin and stdout, with hand-written messages. `tests/clients/run` tests the official client.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};

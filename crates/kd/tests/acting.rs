@@ -1,7 +1,7 @@
 //! Tools of a client, through the real program: the client's requests are written by hand, the acting member is asked at
 //! a loopback server that fakes its service, and advisers play scripts. `tests/clients/run` tests third-party clients.
 
-mod support;
+use crate::support;
 
 use kd_fake::{Fake, Reply, Script, Seen, Step, Wire};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Files attached with `@PATH` and `--attach`, through the real program with scripted members that echo their prompt.
 
-mod support;
+use crate::support;
 
 use kd_fake::{Fake, Reply, Script, Wire};
 use kd_store::Thread;

@@ -1,7 +1,7 @@
 //! `kd batch` through the real program: results, going on after kills and signals, limits at a server that counts, failures,
 //! equal questions, hostile files.
 
-mod support;
+use crate::support;
 
 use kd_fake::billing::{Billing, Price};
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,14 +1,14 @@
 //! The prompt cost of a long chat with HTTP members: the bodies of 50 turns, priced by the cache rules of both
 //! services.
 //!
-//! `cargo test -p kd --test cache -- --nocapture` prints the ratios. Rules (also in tests/real-agents/cache.mjs):
+//! `cargo test -p kd --test program cache:: -- --nocapture` prints the ratios. Rules (also in tests/real-agents/cache.mjs):
 //! Anthropic caches up to a marked block, at 1.25 of the price; a later request reads the longest cached prefix that
 //! ends at one of its marks, or up to 20 blocks before one, at 0.1. OpenAI reads the longest common prefix of two
 //! requests with the same `prompt_cache_key`, in steps of 128 tokens from 1024 on, at 0.1. A token is four bytes; turns
 //! follow within the cache lifetime; answers are not counted. A resumed session reads its whole last request and writes
 //! what is new.
 
-mod support;
+use crate::support;
 
 use kd_fake::{Fake, Reply, Script, Wire};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Tests `kd chat` from outside: two agent programs and a scripted member in a real terminal, killed while they speak,
 //! and resumed; lines in a pipe; signals.
 
-mod support;
+use crate::support;
 
 use kd_core::{Message, Status};
 use portable_pty::{Child, CommandBuilder, MasterPty, native_pty_system};

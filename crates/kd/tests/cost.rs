@@ -1,6 +1,6 @@
 //! Spending and prices, through the real program.
 
-mod support;
+use crate::support;
 
 use kd_fake::billing::{Billing, Price};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 //! forgotten, and no processes left after the program was killed.
 #![cfg(target_os = "linux")]
 
-mod support;
+use crate::support;
 
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};

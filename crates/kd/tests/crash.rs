@@ -1,8 +1,8 @@
 //! Kills the program repeatedly at any point of a round: announced messages survive, and the next round works.
 //!
-//! `cargo test -p kd --test crash -- --nocapture` prints where how many were killed, and what was on disk afterwards.
+//! `cargo test -p kd --test program crash:: -- --nocapture` prints where how many were killed, and what was on disk afterwards.
 
-mod support;
+use crate::support;
 
 use kd_core::{Message, Status};
 use rustix::process::{Pid, Signal, kill_process};

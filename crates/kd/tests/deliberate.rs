@@ -1,6 +1,6 @@
 //! `kd deliberate` and the commands that inspect it, through the real program with scripted members.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! `kd eval --live`: the user's own questions, asked of a council, of its best member and of samples of that member.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::fs;

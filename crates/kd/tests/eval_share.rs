@@ -1,7 +1,7 @@
 //! `eval.share`: a share of ordinary questions is also asked of the best member alone and of samples of it, after the
 //! verdict, with consent and within a separate budget.
 
-mod support;
+use crate::support;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! What `eval.share` may spend: within one budget a day for all projects and processes, within the limits of the run, and
 //! nothing on members whose cost has no limit.
 
-mod support;
+use crate::support;
 
 use kd_fake::billing::{Billing, Price, Tokens};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Several front ends on one thread at once, through the real program: the terminal chat, the page, a client of MCP and
 //! clients of the council as a model. Any of them speaks, and all see the same events in the order of the thread's log.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};

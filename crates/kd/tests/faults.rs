@@ -1,8 +1,8 @@
 //! Every API format with every fault, through the real program: one member's service fails, two others work.
 //!
-//! `cargo test -p kd --test faults -- --nocapture` prints the tables; `BLESS=1` writes them to `docs/faults.md`.
+//! `cargo test -p kd --test program faults:: -- --nocapture` prints the tables; `BLESS=1` writes them to `docs/faults.md`.
 
-mod support;
+use crate::support;
 
 use kd_core::Status;
 use kd_fake::{Fake, Reply, Script, Step, Wire};

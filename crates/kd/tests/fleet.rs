@@ -6,9 +6,8 @@
     reason = "the server of tests says that it is not there"
 )]
 
-#[path = "../../kd-sql/tests/support/postgres.rs"]
-mod postgres_server;
-mod support;
+use crate::postgres_server;
+use crate::support;
 
 use kd_core::Timestamp;
 use kd_core::batch::{Method, Row, Status};

@@ -1,6 +1,6 @@
 //! Forks, through the real program with scripted members.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! Hostile environments: readers that leave, missing services, configurations full of mistakes, and answers that try to
 //! control the terminal or impersonate others.
 
-mod support;
+use crate::support;
 
 use serde_json::json;
 use std::process::{Command, Stdio};
@@ -35,6 +35,9 @@ fn evil_home() -> Home {
     ])
 }
 
+/// The result for text without such characters.
+const NONE: [char; 0] = [];
+
 /// Returns characters that control, hide or reorder text, except line breaks.
 fn steering(text: &str) -> Vec<char> {
     text.chars()
@@ -52,8 +55,8 @@ fn a_hostile_answer_steers_nothing_and_speaks_for_nobody_in_plain_mode() {
     let home = evil_home();
     let said = home.run(&["ask", "--plain", "What now?"]);
     assert_eq!(said.code, Some(5), "{}", said.err);
-    assert_eq!(steering(&said.out), [], "{}", said.out);
-    assert_eq!(steering(&said.err), [], "{}", said.err);
+    assert_eq!(steering(&said.out), NONE, "{}", said.out);
+    assert_eq!(steering(&said.err), NONE, "{}", said.err);
     for line in said.out.lines() {
         let label = line.get(..5).unwrap_or(line);
         assert!(
@@ -81,7 +84,7 @@ fn with_colours_only_colours_get_through() {
     }
     assert!(count > 0, "the labels are coloured");
     let without: String = said.out.replace('\u{1b}', "");
-    assert_eq!(steering(&without), []);
+    assert_eq!(steering(&without), NONE);
 }
 
 #[test]
@@ -90,7 +93,7 @@ fn a_hostile_answer_steers_nothing_and_speaks_for_nobody_when_shown() {
     home.run(&["ask", "-q", "What now?"]);
     let said = home.run(&["council", "show"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-    assert_eq!(steering(&said.out), [], "{}", said.out);
+    assert_eq!(steering(&said.out), NONE, "{}", said.out);
     // A lone label starts at the first column; the line above all names the thread.
     let labels: Vec<&str> = said
         .out
@@ -111,7 +114,7 @@ fn a_hostile_answer_steers_nothing_and_speaks_for_nobody_when_shown() {
         &["export"],
     ] {
         let said = home.run(args);
-        assert_eq!(steering(&said.out), [], "{args:?}: {}", said.out);
+        assert_eq!(steering(&said.out), NONE, "{args:?}: {}", said.out);
     }
 }
 
@@ -202,8 +205,8 @@ fn files_of_other_programs_steer_nothing() {
     ] {
         let said = home.run(args);
         assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
-        assert_eq!(steering(&said.out), [], "{args:?}: {}", said.out);
-        assert_eq!(steering(&said.err), [], "{args:?}: {}", said.err);
+        assert_eq!(steering(&said.out), NONE, "{args:?}: {}", said.out);
+        assert_eq!(steering(&said.err), NONE, "{args:?}: {}", said.err);
     }
 }
 
@@ -217,7 +220,7 @@ fn machines_get_every_byte_escaped() {
         &["export", "--format", "json"],
     ] {
         let said = home.run(args);
-        assert_eq!(steering(&said.out), [], "{args:?}: {}", said.out);
+        assert_eq!(steering(&said.out), NONE, "{args:?}: {}", said.out);
         assert!(
             said.out.contains("bob | carriage"),
             "{args:?}: it is all there"

@@ -1,7 +1,7 @@
 //! Limits through the real program: a service that bills, disconnects and refuses by a seed counts no more than the
 //! limits allow, and the reported usage agrees with it.
 
-mod support;
+use crate::support;
 
 use kd_fake::billing::{Bill, Billing, Price};
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! Many processes write one thread concurrently: each number is assigned once, and nothing is lost.
 //!
-//! `cargo test -p kd --test many -- --nocapture` prints what was announced and what is on disk.
+//! `cargo test -p kd --test program many:: -- --nocapture` prints what was announced and what is on disk.
 
-mod support;
+use crate::support;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;

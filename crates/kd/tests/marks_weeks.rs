@@ -1,7 +1,7 @@
 //! Three weeks with marks on a virtual clock: a scripted council that is asked seven questions a day, and a user who marks
 //! one in five. `docs/marks.md` shows what is printed on some of these days; `BLESS=1` writes it there.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Tests `kd mcp` and `kd serve --mcp` from outside: hand-written JSON-RPC with the real program.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::fs::Permissions;

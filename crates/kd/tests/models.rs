@@ -1,7 +1,7 @@
 //! The council as a model, through the real program: hand-written requests to the OpenAI and Anthropic APIs.
 //! `tests/clients/run` tests third-party clients.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::io::{Read, Write};

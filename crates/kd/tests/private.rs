@@ -1,7 +1,7 @@
 //! Private questions reach no member beyond this machine, through the real program. A remote service is at an address
 //! that no test may contact: being asked would fail the test.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};

@@ -1,7 +1,7 @@
 //! `kd batch run --provider-batch` through the real program, against a service that speaks the batch endpoints of OpenAI,
 //! Anthropic and Gemini: the same answers as asked directly, at the batch's price; every fault of the service; kills.
 
-mod support;
+use crate::support;
 
 use kd_fake::Wire;
 use kd_fake::batches::{BatchFault, BatchService, FAULTS, NO_ANSWERS, NoAnswer};

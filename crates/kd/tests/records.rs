@@ -2,7 +2,7 @@
 //! private PID namespace, so that a mistake kills only what the test started.
 #![cfg(target_os = "linux")]
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};

@@ -1,9 +1,9 @@
 //! Every kind of reply with every API, through `kd ask`, `kd think` and `kd deliberate`: a vote is lost only to
 //! refusals, empty replies, cut streams, errors, and replies still ambiguous after one more question.
 //!
-//! `cargo test -p kd --test replies -- --nocapture` prints the table.
+//! `cargo test -p kd --test program replies:: -- --nocapture` prints the table.
 
-mod support;
+use crate::support;
 
 use kd_fake::{Fake, Reply, Seen, Step, Wire};
 use serde_json::json;

@@ -3,7 +3,7 @@
 //! Each row of `PRINTED` has outputs of the real program with scripted members. Every object of a schema is closed, so
 //! that an undocumented field fails here.
 
-mod support;
+use crate::support;
 
 use kd_core::formats::{MARK, PRINTED, Printed};
 use serde_json::{Value, json};

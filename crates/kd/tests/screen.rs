@@ -1,11 +1,8 @@
 //! The screen of `kd chat` in a real terminal: two agent programs and the built-in model, killed while they speak, and
 //! resumed; pastes and keys; and every way to exit, after which the terminal is restored.
 
-mod support;
-#[path = "../../kd-local/tests/tiny/mod.rs"]
-mod tiny;
-#[path = "../../kd-local/tests/writer/mod.rs"]
-mod writer;
+use crate::support;
+use crate::tiny;
 
 use kd_core::Status;
 use portable_pty::{Child, CommandBuilder, MasterPty, native_pty_system};

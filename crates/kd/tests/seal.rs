@@ -1,6 +1,6 @@
 //! Seals, through the real program with scripted members, and a second verifier in Python.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! Members named by the user take part under their own program, and a council continues while it converges, through the
 //! real program.
 
-mod support;
+use crate::support;
 
 use kd_fake::{Fake, Reply, Seen, Wire};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Secrets in questions and answers, through the real program with scripted members.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::fs;

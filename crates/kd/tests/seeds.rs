@@ -1,7 +1,7 @@
 //! The configurations, the planner's schema and the command lines of the design documents, verbatim from
 //! `tests/data/seeds`, through the real program. Services are a server on loopback; agent programs are found on PATH.
 
-mod support;
+use crate::support;
 
 use kd_fake::{Fake, Reply, Seen, Wire};
 use serde_json::{Value, json};

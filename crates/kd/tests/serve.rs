@@ -1,6 +1,6 @@
 //! What `kd serve` offers to those who run it, and its limits, through the real program: health, metrics, sizes.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::io::{Read, Write};

@@ -1,7 +1,7 @@
 //! Live output in a real pseudo-terminal: three members stream, the window is resized, Ctrl+C is typed, and the
 //! terminal is restored.
 
-mod support;
+use crate::support;
 
 use assert_cmd::cargo::cargo_bin;
 use portable_pty::{CommandBuilder, MasterPty, native_pty_system};

@@ -1,6 +1,6 @@
 //! Tests `kd think` from outside: scripted members, real files, real exit codes.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use support::{Home, whole};

@@ -2,7 +2,7 @@
 //! end reports what is held back.
 #![allow(clippy::unwrap_used)] // tests may panic
 
-mod support;
+use crate::support;
 
 use portable_pty::{CommandBuilder, native_pty_system};
 use serde_json::{Value, json};

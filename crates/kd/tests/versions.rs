@@ -1,6 +1,6 @@
 //! Files of newer versions, through the real program with scripted members: refused with advice, and left unchanged.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::fs;

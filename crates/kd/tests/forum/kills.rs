@@ -1,5 +1,5 @@
 //! Kills the program repeatedly at any point of `run-cycle`: no post is lost or duplicated, and no agent has two turns
-//! in a cycle. `cargo test -p kd --test forum kills -- --nocapture` prints the results.
+//! in a cycle. `cargo test -p kd --test program forum::kills -- --nocapture` prints the results.
 
 use super::support::{Dice, Home};
 use super::{house, quick, script, store};

@@ -2,7 +2,7 @@
 //! behind a service that bills: whether everything arrives, and whether the estimate holds. It says nothing about
 //! precision.
 //!
-//! `cargo test -p kd --test review seeded -- --nocapture` prints the figures.
+//! `cargo test -p kd --test program review::seeded -- --nocapture` prints the figures.
 
 #![allow(clippy::print_stdout, reason = "figures are printed")]
 

@@ -5,13 +5,9 @@
     reason = "helpers of tests; what a test saw is told"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 // The tiny model of the engine's tests.
-#[path = "../../../kd-local/tests/tiny/mod.rs"]
-mod tiny;
-#[path = "../../../kd-local/tests/writer/mod.rs"]
-mod writer;
+use crate::tiny;
 
 mod company;
 mod cycles;

@@ -1,7 +1,6 @@
 //! `kd mark`, `kd marks` and promises, through the real program with scripted members.
 
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 mod gold;
 mod notes;

@@ -1,7 +1,6 @@
 //! `kd review` through the real program: real repositories, scripted members.
 
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 mod forged;
 mod limits;

@@ -1,7 +1,6 @@
 //! First use: no member available, nothing configured, nothing found.
 
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 mod siblings;
 

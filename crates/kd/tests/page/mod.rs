@@ -7,10 +7,8 @@
 )]
 
 mod deeds;
-#[path = "../../../kd-sql/tests/support/postgres.rs"]
-mod postgres_server;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::postgres_server;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
