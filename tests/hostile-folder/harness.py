@@ -29,7 +29,10 @@ from typing import Callable, Iterable
 
 KD = os.environ["KD"]
 FAKE_AGENT = os.environ.get("FAKE_AGENT", "")
+# A command ends within this time on an idle machine, and takes no more of a processor.
 SECONDS_MAX = 20.0
+# On a busy machine, time in which programs wait for a processor counts for nothing, up to this many times as long.
+STRETCH_MAX = 4
 MIB = 1 << 20
 
 
@@ -71,6 +74,30 @@ class Case:
     needs: tuple[str, ...] = ()
 
 
+class Patience:
+    """The time that a command may take, without the time in which any program here waited for a processor."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.start, self.waited = time.monotonic(), self.waiting()
+
+    @staticmethod
+    def waiting() -> float:
+        """How long programs of this machine have waited for a processor, in seconds; 0 where the kernel does not count."""
+        try:
+            some = Path("/proc/pressure/cpu").read_text().split("\n")[0]
+            return int(some.rpartition("total=")[2]) / 1e6
+        except (OSError, ValueError):
+            return 0.0
+
+    def left(self) -> float:
+        """The seconds that are left if nobody waits from now on; none are left after the longest stretch."""
+        took = time.monotonic() - self.start
+        if took > STRETCH_MAX * self.seconds:
+            return 0.0
+        return max(0.0, self.seconds - took + min(took, self.waiting() - self.waited))
+
+
 @dataclass
 class Run:
     """What a command said and used."""
@@ -81,6 +108,7 @@ class Run:
     err: str
     memory: int
     seconds: float
+    processor: float
     timed_out: bool
 
     def told(self) -> str:
@@ -312,6 +340,8 @@ class Box:
             what = " ".join(run.argv[1:4])
             if run.timed_out:
                 return f"{what}: hangs (over {self.seconds:.0f} s, {run.memory // MIB} MiB)"
+            if run.processor > SECONDS_MAX:
+                return f"{what}: takes {run.processor:.0f} s of a processor"
             if run.memory > MEMORY_MAX:
                 return f"{what}: {run.memory // MIB} MiB"
             # Ctrl+C before the program has the terminal ends it as it ends any.
@@ -424,12 +454,14 @@ def limits() -> list[str]:
 
 def wait(pid: int, seconds: float) -> tuple[int | None, resource.struct_rusage | None]:
     """Waits for a child; `None` where it takes longer. Gives what it used."""
+    patience = Patience(seconds)
     fd = os.pidfd_open(pid)
     try:
         poll = select.poll()
         poll.register(fd, select.POLLIN)
-        if not poll.poll(seconds * 1000):
-            return None, None
+        while not poll.poll(max(50, patience.left() * 1000)):
+            if patience.left() == 0:
+                return None, None
     finally:
         os.close(fd)
     _, status, used = os.wait4(pid, 0)
@@ -463,7 +495,7 @@ def spawn(argv: list[str], cwd: Path, env: dict[str, str], input: str | None, se
         out.seek(0)
         err.seek(0)
         text = lambda file: file.read(2 * MIB).decode(errors="replace")
-        return Run(argv, code, text(out), text(err), memory, took, timed_out)
+        return Run(argv, code, text(out), text(err), memory, took, processor(used), timed_out)
 
 
 def forget_peak() -> None:
@@ -475,6 +507,11 @@ def peak(used: resource.struct_rusage) -> int:
     """The highest memory of a child; 0 where it took no more than we did: its count begins with ours at its start."""
     memory = used.ru_maxrss * 1024
     return memory if memory > high_water(os.getpid()) else 0
+
+
+def processor(used: resource.struct_rusage | None) -> float:
+    """The seconds of a processor that a child and what it waited for used; 0 for one that was cut."""
+    return used.ru_utime + used.ru_stime if used else 0.0
 
 
 def high_water(pid: int) -> int:
@@ -491,7 +528,7 @@ class Screen:
     """A terminal with a program in it. Answers what programs ask a terminal at the start."""
 
     def __init__(self, argv: list[str], cwd: Path, env: dict[str, str], seconds: float, scratch: Path, size: tuple[int, int] = (30, 100)) -> None:
-        self.argv, self.seconds = argv, seconds
+        self.argv, self.patience = argv, Patience(seconds)
         self.master, slave = pty.openpty()
         name = os.ttyname(slave)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
@@ -562,16 +599,15 @@ class Screen:
 
     def leaves(self) -> Run:
         """Ctrl+C, Ctrl+D, then the terminal is closed; how it ended."""
-        end = self.start + self.seconds
         for keys in ("\x03", "\x03", "\x04", "\x03\x03"):
             if self.gone():
                 break
             self.types(keys)
             self.keys -= len(keys)
             until = time.monotonic() + 0.7
-            while not self.gone() and time.monotonic() < min(until, end):
+            while not self.gone() and time.monotonic() < until and self.patience.left():
                 self.read(0.05)
-        while not self.gone() and time.monotonic() < end:
+        while not self.gone() and self.patience.left():
             self.read(0.1)
         return self.finish()
 
@@ -591,4 +627,4 @@ class Screen:
             memory = peak(self.used)
         os.close(self.slave)
         os.close(self.master)
-        return Run(self.argv, None if timed_out else self.code, self.text, "", memory, time.monotonic() - self.start, timed_out)
+        return Run(self.argv, None if timed_out else self.code, self.text, "", memory, time.monotonic() - self.start, processor(self.used), timed_out)

@@ -116,7 +116,7 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--strict", action="store_true", help="nothing is known to be open")
     parser.add_argument("--write-open", action="store_true", help="make what fails the new list of what is open")
-    parser.add_argument("--jobs", type=int, default=int(os.environ.get("JOBS", "0")) or 3 * (os.cpu_count() or 2))
+    parser.add_argument("--jobs", type=int, default=int(os.environ.get("JOBS", "0")) or 5 * (os.cpu_count() or 2))
     options = parser.parse_args()
     everything = all_cases()
     cases = [case for case in everything if not options.patterns or matches(case.id, options.patterns)]
