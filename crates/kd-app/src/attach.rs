@@ -1,9 +1,10 @@
 //! Files that the user attaches to a message: found in the words that were typed, checked, and read once.
 //!
 //! `@PATH` names a file where no member has that name and the file exists. It is opened once: what is asked about and shown is
-//! what is read. A file outside the working folder, or one whose name says that it holds secrets, needs consent. Only regular files with UTF-8 text are attached, up to
-//! [`FILE_BYTES_MAX`]; they become part of the message ([`kd_core::attached`]), so that its file, every later prompt,
-//! limits and the masking of secrets treat them as text of the user.
+//! what is read. A file outside the working folder, or one whose name says that it holds secrets, needs consent. Only
+//! regular files are attached. UTF-8 text, up to [`FILE_BYTES_MAX`], becomes part of the message ([`kd_core::attached`]), so
+//! that its file, every later prompt, limits and the masking of secrets treat it as text of the user. Pictures and PDF
+//! documents, told by their first bytes, go with the message: [`kd_core::media`].
 
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
@@ -13,6 +14,7 @@ use kd_core::attached::{self, append, block};
 use kd_core::clean::clean_line;
 use kd_core::config::Config;
 use kd_core::cost::Cost;
+use kd_core::media::{self, Attachment, MEDIA_BYTES_MAX};
 use kd_core::mention;
 use kd_core::size::size;
 use kd_core::spending::{Price, Spent};
@@ -26,18 +28,20 @@ mod opened;
 mod sensitive;
 mod words;
 
-use opened::{bytes, head as head_of, kind, open};
+use opened::{Kind, bytes, head as head_of, kind, open};
 use sensitive::is_sensitive;
 use words::{is_plain, quoted};
 
-/// Maximum bytes of a file.
+/// Maximum bytes of a text file.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
-/// Maximum bytes of all files of a message.
+/// Maximum bytes of all text files of a message.
 pub const ALL_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of a file that are read to tell its kind.
 const HEAD_BYTES: usize = 8 << 10;
 /// Maximum number of files of a message.
 const FILES_MAX: usize = 32;
+/// What a file of no known kind is called.
+const BINARY: &str = "a binary file";
 /// Maximum characters of a path in a notice.
 const PATH_CHARS_MAX: usize = 120;
 
@@ -98,6 +102,8 @@ pub struct Attached {
     pub blocks: Vec<String>,
     /// What the user should know before the message is sent, one line each.
     pub lines: Vec<String>,
+    /// Pictures and documents that blocks name.
+    pub media: Vec<Attachment>,
 }
 
 impl Attaching {
@@ -226,30 +232,38 @@ impl Attaching {
             return Some(format!("asks first: {doubts}"));
         }
         let mut told: Vec<String> = Vec::new();
-        let (mut texts, mut all) = (Vec::new(), 0);
+        let (mut names, mut all, mut tokens) = (Vec::new(), 0, 0);
         for file in &self.files {
             let shown = file.told();
             let head = file.file.as_ref().map_err(ToString::to_string);
             match head.and_then(|file| head_of(file).map_err(|error| error.to_string())) {
                 Err(error) => told.push(format!("{shown} cannot be attached: {error}")),
-                Ok((_, len)) if len > FILE_BYTES_MAX => {
-                    told.push(format!("{shown} has {}: too long to attach", size(len)));
-                }
-                Ok((head, len)) => match kind(&head, len > head.len() as u64) {
-                    "text" => {
-                        texts.push(shown);
-                        all += len;
+                Ok((head, len)) => {
+                    let kind = kind(&head, len > head.len() as u64);
+                    match kind {
+                        _ if len > kind.bytes_max() => {
+                            told.push(format!("{shown} has {}: too long to attach", size(len)));
+                            continue;
+                        }
+                        Kind::Binary => {
+                            told.push(format!("{shown} is {BINARY}: only its name is sent"));
+                            continue;
+                        }
+                        Kind::Media(_) => tokens += media::tokens(&head, len),
+                        Kind::Text => {
+                            tokens += attached::tokens(usize::try_from(len).unwrap_or(usize::MAX));
+                        }
                     }
-                    kind => told.push(format!("{shown} is {kind}: only its name is sent")),
-                },
+                    names.push(shown);
+                    all += len;
+                }
             }
         }
-        if !texts.is_empty() {
-            let what = match texts.as_slice() {
+        if !names.is_empty() {
+            let what = match names.as_slice() {
                 [file] => file.clone(),
                 files => format!("{} files", files.len()),
             };
-            let tokens = attached::tokens(usize::try_from(all).unwrap_or(usize::MAX));
             let burden = burden(tokens, prices);
             told.insert(0, format!("attaches {what}: {}, {burden}", size(all)));
         }
@@ -259,29 +273,36 @@ impl Attaching {
     /// Reads the files. `prices` are those of the members that get them: what they cost is told where all are known.
     ///
     /// # Errors
-    /// If a file cannot be read or is too long, or a file of `--attach` is no text.
+    /// If a file cannot be read or is too long, or a file of `--attach` is of no known kind.
     pub fn read(&self, prices: &[Option<Price>]) -> Result<Attached, UserError> {
         let mut read = Attached::default();
-        let mut all = 0;
+        let (mut texts, mut media) = (0, 0);
         for file in &self.files {
             let shown = file.told();
-            let bytes = text_of(file)?;
-            all += bytes.len() as u64;
-            if all > ALL_BYTES_MAX {
-                let what = format!(
-                    "the attached files have more than {} together",
-                    size(ALL_BYTES_MAX)
-                );
-                return Err(UserError::usage(what).next("attach fewer files"));
-            }
-            let kind = kind(&bytes, false);
+            let (bytes, kind) = contents(file)?;
             let len = bytes.len() as u64;
+            if let Kind::Media(kind) = kind {
+                media += len;
+                within("pictures and documents", media, MEDIA_BYTES_MAX)?;
+                read.media.extend(Attachment::new(&file.shown, bytes));
+                if let Some(added) = read.media.last() {
+                    read.blocks.push(added.block());
+                    let burden = burden(added.tokens(), prices);
+                    let kind = kind.words();
+                    read.lines
+                        .push(format!("attached {shown}: {kind}, {}, {burden}", size(len)));
+                }
+                continue;
+            }
+            texts += len;
+            within("text files", texts, ALL_BYTES_MAX)?;
             let text = match kind {
-                "text" => String::from_utf8(bytes).ok(),
+                Kind::Text => String::from_utf8(bytes).ok(),
                 _ => None,
             };
             let Some(text) = text else {
-                let what = format!("{shown} is {kind}, not UTF-8 text");
+                let what =
+                    format!("{shown} is {BINARY}, not UTF-8 text, a picture or a PDF document");
                 if file.by_option {
                     return Err(UserError::usage(format!("{what}, and cannot be attached"))
                         .next("name its path in the question: agent programs can read it"));
@@ -307,8 +328,9 @@ impl Attaching {
 
 impl Attached {
     /// Appends the files to a question.
-    pub fn append_to(&self, question: &mut Question) {
+    pub fn append_to(self, question: &mut Question) {
         question.text = append(&question.text, &self.blocks);
+        question.media.extend(self.media);
     }
 }
 
@@ -370,17 +392,35 @@ fn straight(path: &Path) -> PathBuf {
     straight
 }
 
-/// Reads a file of at most [`FILE_BYTES_MAX`] bytes.
-fn text_of(named: &Named) -> Result<Vec<u8>, UserError> {
-    let told = || named.told();
-    let (bytes, len) = bytes(named.file()?).map_err(|error| unreadable(&told(), error))?;
-    if len > FILE_BYTES_MAX {
-        let what = format!("{} has {}", told(), size(len));
+/// Reads a file, and tells its kind.
+fn contents(named: &Named) -> Result<(Vec<u8>, Kind), UserError> {
+    let failed = |error| unreadable(&named.told(), error);
+    let file = named.file()?;
+    let (head, len) = head_of(file).map_err(failed)?;
+    let max = kind(&head, len > head.len() as u64).bytes_max();
+    let (bytes, len) = bytes(file, max).map_err(failed)?;
+    let kind = kind(&bytes, false);
+    // The file may have become another kind meanwhile.
+    let max = match len <= max {
+        true => kind.bytes_max(),
+        false => max,
+    };
+    if len > max {
+        let what = format!("{} has {}", named.told(), size(len));
         return Err(UserError::usage(what)
-            .because(format!("at most {} are attached", size(FILE_BYTES_MAX)))
+            .because(format!("at most {} are attached", size(max)))
             .next("attach a file with only the part that matters"));
     }
-    Ok(bytes)
+    Ok((bytes, kind))
+}
+
+/// Checks the bytes of all files of a kind.
+fn within(what: &str, bytes: u64, max: u64) -> Result<(), UserError> {
+    if bytes <= max {
+        return Ok(());
+    }
+    let what = format!("the attached {what} have more than {} together", size(max));
+    Err(UserError::usage(what).next("attach fewer files"))
 }
 
 fn unreadable(shown: &str, error: impl Display) -> UserError {

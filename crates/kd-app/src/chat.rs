@@ -527,6 +527,7 @@ impl Chat {
             body: body.to_owned(),
             told: read.lines,
         };
+        self.engine.attach(read.media);
         if !read.blocks.is_empty() {
             let blocks = read.blocks.into_iter().map(|mut block| {
                 let masked = self.secrets.mask_in_place(&mut block);

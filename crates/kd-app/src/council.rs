@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::cost::Cost;
 use kd_core::last_round::RoundKind;
+use kd_core::media::Attachment;
 use kd_core::mention::mentions;
 use kd_core::protocols::ProtocolKind;
 use kd_core::seating::Seated;
@@ -251,8 +252,9 @@ impl<'k> Council<'k> {
                 to
             }
         };
-        let body = question.text;
-        self.prepared(Op::Say { body, to }, masked, None)
+        let Question { text, media, .. } = question;
+        let prepared = self.prepared(Op::Say { body: text, to }, masked, None)?;
+        Ok(Prepared { media, ..prepared })
     }
 
     /// Prepares to ask those again who did not answer the newest question, or one of them.
@@ -340,6 +342,7 @@ impl<'k> Council<'k> {
             conclude,
             seed: self.ask.seats.seed,
             last,
+            media: Vec::new(),
         })
     }
 }
@@ -403,6 +406,7 @@ pub struct Prepared {
     conclude: bool,
     seed: Option<u64>,
     last: Option<LastRound>,
+    media: Vec<Attachment>,
 }
 
 impl Prepared {
@@ -435,6 +439,7 @@ impl Prepared {
         if new {
             layout.set_current_thread(thread.id())?;
         }
+        kd_store::attachments::keep(thread.path(), &self.media)?;
         Ok((layout, thread))
     }
 
@@ -453,6 +458,7 @@ impl Prepared {
             made_current: Some(made_current),
             ..Opened::of(layout.clone(), &thread, new)
         };
+        self.engine.attach(self.media);
         let mut open = opening(&self.config, roster, &thread, self.conclude, self.seed)?;
         open.last = self.last;
         let id = thread.id().clone();

@@ -10,6 +10,7 @@ use crate::{ready, trust};
 use kd_core::clean::clean_line;
 use kd_core::config::Config;
 use kd_core::deliberation::{BadChange, Deliberation, Plan, Seat, protocols};
+use kd_core::media::Attachment;
 use kd_core::planner::{
     self, Brief, OwnedBrief, PlanError, Planned, Planner, PlannerBrief, presets,
 };
@@ -85,7 +86,7 @@ impl Kingdom {
         if let Some(miss) = crate::seating::near_miss_in(&question, &config, &[]) {
             self.env().note(miss);
         }
-        let Question { text, asked } = question;
+        let Question { text, asked, media } = question;
         let brief = brief(
             &config,
             self.layout().as_ref(),
@@ -96,7 +97,9 @@ impl Kingdom {
         )?;
         // One account for the planning and the deliberation.
         let engine = self.engine(&config, masked);
+        engine.attach(media.clone());
         Ok(Planning {
+            media,
             kingdom: self,
             config,
             engine,
@@ -137,6 +140,8 @@ pub struct Planning<'k> {
     kingdom: &'k Kingdom,
     config: Config,
     engine: Engine,
+    /// Pictures and documents that the question names.
+    media: Vec<Attachment>,
     /// The planner's input: a host may restrict it.
     pub brief: OwnedBrief,
 }
@@ -202,6 +207,8 @@ impl Planning<'_> {
         self.make_ready(&draft.plan, offline)?;
         ready::stay_here(&self.config, self.kingdom.env(), [&seat.member])?;
         let (layout, thread) = new_thread(&roster(&draft.plan), self.kingdom.env())?;
+        // The planner sees them before the question is saved.
+        kd_store::attachments::keep(thread.path(), &self.media)?;
         Ok(ModelPlanning {
             about: PlannerBrief {
                 config: self.config.clone(),

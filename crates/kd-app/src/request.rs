@@ -1,6 +1,7 @@
 //! The request of a host: the question, the members, the thread, the limits.
 
 use kd_core::config::{Config, LimitsConfig};
+use kd_core::media::Attachment;
 use kd_core::seating::SeatRequest;
 
 /// A question.
@@ -10,6 +11,8 @@ pub struct Question {
     pub text: String,
     /// The part without context: only here a mention addresses a member.
     pub asked: String,
+    /// Pictures and documents that the text names.
+    pub media: Vec<Attachment>,
 }
 
 impl Question {
@@ -19,6 +22,7 @@ impl Question {
         Self {
             asked: text.clone(),
             text,
+            media: Vec::new(),
         }
     }
 }

@@ -213,6 +213,7 @@ mod tests {
         let question = Question {
             text: text.into(),
             asked: asked.into(),
+            ..Question::default()
         };
         let to: Vec<String> = to.iter().map(|t| (*t).to_owned()).collect();
         address(&question, &to, &roster()).map(|a| a.to_string())

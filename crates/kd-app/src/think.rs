@@ -187,6 +187,7 @@ impl PreparedDebate<'_> {
             let engine = kingdom
                 .engine(&config, masked)
                 .telling(held_event(kingdom, &[]));
+            engine.attach(question.media);
             Ok(engine.run(thread, opening)?)
         };
         match run() {

@@ -179,6 +179,7 @@ fn member() -> Member {
 
 fn request() -> Request {
     Request {
+        attachments: Vec::new(),
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             history: "Why?".into(),

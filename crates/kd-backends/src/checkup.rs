@@ -213,6 +213,7 @@ fn question(member: &Member, agent: bool, limit: Duration) -> Request {
     let mut sampling = member.sampling.clone();
     sampling.max_tokens = Some(TOKENS);
     Request {
+        attachments: Vec::new(),
         seat: member.name.clone(),
         prompt: Prompt {
             history: history.into(),

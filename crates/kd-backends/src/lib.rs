@@ -9,6 +9,7 @@ use futures::stream::BoxStream;
 use kd_core::{Delta, Failure, Request};
 
 pub mod adapters;
+mod attachments;
 pub mod backends;
 pub mod checkout;
 pub mod checkup;

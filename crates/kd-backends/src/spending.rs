@@ -44,7 +44,7 @@ struct Handle {
 /// The worst case of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Worst {
-    /// Bytes sent: an upper bound of the prompt's tokens.
+    /// Upper bound of the prompt's tokens: its bytes, with files counted by their pixels and pages.
     pub bytes: u64,
     /// Maximum tokens of the answer; `None` if the request sets no limit.
     pub answer: Option<u32>,

@@ -8,6 +8,7 @@ use kd_core::{Delta, Failure, Prompt, Request, Sampling, SeatName};
 /// Builds a request whose history is this question.
 pub(crate) fn request(question: &str) -> Request {
     Request {
+        attachments: Vec::new(),
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             history: question.into(),

@@ -118,6 +118,7 @@ fn backed(backend: &str) -> AgentConfig {
 
 fn request(question: &str) -> Request {
     Request {
+        attachments: Vec::new(),
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             history: question.into(),

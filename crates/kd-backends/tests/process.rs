@@ -13,6 +13,7 @@ use kd_backends::transport::process::{
 };
 use kd_backends::transport::rights::{Rights, landlock};
 use kd_backends::{Backend, Env};
+use kd_core::media::Attachment;
 use kd_core::request::Deadlines;
 use kd_core::{Delta, Failure, FailureKind, Prompt, Request, Sampling, SeatName};
 use rustix::process::Signal;
@@ -93,6 +94,7 @@ fn recording(name: &str) -> PathBuf {
 
 fn request(question: &str) -> Request {
     Request {
+        attachments: Vec::new(),
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             history: question.into(),
@@ -349,6 +351,40 @@ async fn read_only_unless_it_is_asked_for() {
             config["permission"],
             json!({"edit": word, "bash": word, "webfetch": word})
         );
+    }
+    settled();
+}
+
+#[tokio::test]
+async fn codex_is_shown_pictures_and_others_are_told_the_paths() {
+    let files = [
+        ("a.png", &b"\x89PNG\r\n\x1a\n\0"[..]),
+        ("b.pdf", b"%PDF-1.7"),
+    ];
+    let files: Vec<Attachment> = files
+        .iter()
+        .map(|(name, bytes)| Attachment {
+            path: format!("/t/{name}").into(),
+            ..Attachment::new(name, bytes.to_vec()).unwrap()
+        })
+        .collect();
+    for (backend, shown) in [("codex", true), ("gemini", false)] {
+        let stage = Stage::new();
+        let agent = stage.agent(backend, json!([{"record": stage.path("seen")}]));
+        let asked = Request {
+            attachments: files.clone(),
+            ..request("q")
+        };
+        let _ = run(&agent, asked).await.2;
+        let seen = stage.recorded("seen");
+        let has = seen["args"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("--image=/t/a.png"));
+        assert_eq!(has, shown, "{backend}: {seen}");
+        let prompt = seen.to_string();
+        assert_eq!(prompt.contains("a.png is at /t/a.png"), !shown, "{prompt}");
+        assert!(prompt.contains("b.pdf is at /t/b.pdf"), "{prompt}");
     }
     settled();
 }

@@ -26,20 +26,35 @@ const NAME_CHARS_MAX: usize = 240;
 /// The beginning of the line above a block.
 const HEAD: &str = "[attached: ";
 
-/// Returns the block of a file with this name.
+/// Returns the block of a text file with this name.
 pub fn block(name: &str, bytes: u64, text: &str) -> String {
+    block_of(name, &size(bytes), language(&plain(name)), text)
+}
+
+/// Returns a block: below the name and what is told `about` the file, its text in this language.
+pub(crate) fn block_of(name: &str, about: &str, language: &str, text: &str) -> String {
     let text = clean_text(text);
     let fence = fence(&[&text]);
-    let name = clean_line(name, NAME_CHARS_MAX).replace('`', "'");
-    let size = size(bytes);
+    let name = plain(name);
     let end = match text.is_empty() || text.ends_with('\n') {
         true => "",
         false => "\n",
     };
-    format!(
-        "{HEAD}`{name}`, {size}]\n{fence}{}\n{text}{end}{fence}",
-        language(&name)
-    )
+    format!("{HEAD}`{name}`, {about}]\n{fence}{language}\n{text}{end}{fence}")
+}
+
+/// Returns a name on one line, without backticks.
+fn plain(name: &str) -> String {
+    clean_line(name, NAME_CHARS_MAX).replace('`', "'")
+}
+
+/// Returns the name in the line above a block; `None` for any other line.
+pub(crate) fn name_in(head: &str) -> Option<&str> {
+    let (name, about) = head
+        .strip_prefix(HEAD)?
+        .strip_prefix('`')?
+        .split_once('`')?;
+    about.ends_with(']').then_some(name)
 }
 
 /// Appends blocks to a text of the user. A block of code or HTML that the text leaves open is closed first.

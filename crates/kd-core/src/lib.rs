@@ -34,6 +34,7 @@ pub mod ledger;
 pub mod looks;
 pub mod machine;
 pub mod markdown;
+pub mod media;
 pub mod memory;
 pub mod mention;
 pub mod message;

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::ids::SeatName;
+use crate::media::Attachment;
 use crate::text::Text;
 use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -198,6 +199,9 @@ pub struct Request {
     /// Our tools that the model can call natively, and the conversation about them so far. Only for HTTP services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Box<ToolTalk>>,
+    /// The pictures and documents that the prompt names. The engine adds them; they are in no record of a request.
+    #[serde(skip)]
+    pub attachments: Vec<Attachment>,
 }
 
 /// Tools that a model can call, and the conversation since the prompt.

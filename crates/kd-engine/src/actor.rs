@@ -3,6 +3,7 @@
 //! turns and the writer. It makes no decisions.
 
 use crate::ask;
+use crate::attachments;
 use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::lease::{Freed, Leases, Taken};
@@ -13,6 +14,7 @@ use kd_backends::{Backend, Spending};
 use kd_core::deliberation::Fact;
 use kd_core::deliberation::report::Report;
 use kd_core::event::FORMAT;
+use kd_core::media;
 use kd_core::secrets::Secrets;
 use kd_core::spending::Spent;
 use kd_core::{
@@ -119,6 +121,8 @@ pub(crate) struct Start {
     pub(crate) concluding: Option<Arc<Concluding>>,
     /// Whether the machine continues a deliberation from its record.
     pub(crate) continues: bool,
+    /// Files whose message is not sent yet.
+    pub(crate) attachments: Arc<attachments::Waiting>,
 }
 
 /// Creates the inbox of a loop, before the loop itself so that the writer can send to it.
@@ -180,6 +184,9 @@ pub(crate) struct Actor {
     concluding: Option<Arc<Concluding>>,
     /// The machines that continue a deliberation from its record.
     continued: BTreeSet<MachineId>,
+    attachments: Arc<attachments::Waiting>,
+    /// Notices about files that members do not get. Each is published once.
+    unseen: BTreeSet<String>,
 }
 
 impl Actor {
@@ -227,6 +234,8 @@ impl Actor {
             concluding: start.concluding,
             thread_folder,
             continued: start.continues.then_some(id).into_iter().collect(),
+            attachments: start.attachments,
+            unseen: BTreeSet::new(),
             seq: 0,
         };
         let now = actor.clock.now();
@@ -254,6 +263,7 @@ impl Actor {
                         closing |= op == Op::Close;
                         if let Op::Say { body, .. } = &mut op {
                             self.mask(body);
+                            self.attach(body);
                         }
                         let removals = self.removals.as_mut();
                         match removals.and_then(|removals| removals.note(&op)) {
@@ -263,6 +273,7 @@ impl Actor {
                     }
                     Some(Instruction::Aside(mut aside)) => {
                         self.mask(&mut aside.question);
+                        self.attach(&aside.question);
                         self.aside(*aside);
                     }
                     Some(Instruction::Follow(done)) => {
@@ -320,6 +331,10 @@ impl Actor {
             {
                 return;
             }
+            Input::Delta {
+                delta: Delta::Notice { text },
+                ..
+            } if media::is_unseen_notice(text) => return self.unseen(text),
             Input::Delta {
                 turn,
                 delta: Delta::Finished { .. },
@@ -392,6 +407,22 @@ impl Actor {
     /// Masks secrets in the user's words before anything else sees them.
     fn mask(&mut self, words: &mut String) {
         if let Some(text) = self.secrets.mask_in_place(words).line() {
+            self.publish(self.clock.now(), vec![Event::Noticed { text }]);
+        }
+    }
+
+    /// Stores the files that a message names, before the message.
+    fn attach(&mut self, body: &str) {
+        let files = self.attachments.take(body);
+        if !files.is_empty() {
+            self.scribe.order(Order::Attach(files));
+        }
+    }
+
+    /// Publishes once that a member does not get a file, whatever else happens in its turn.
+    fn unseen(&mut self, text: &str) {
+        if self.unseen.insert(text.to_owned()) {
+            let text = text.to_owned();
             self.publish(self.clock.now(), vec![Event::Noticed { text }]);
         }
     }
@@ -529,7 +560,7 @@ impl Actor {
             request,
             spending.clone(),
             self.sender.clone(),
-            self.secrets.clone(),
+            (self.secrets.clone(), self.thread_folder.clone()),
         );
         self.turns.insert(turn, Running { task, spending });
     }
@@ -693,6 +724,7 @@ mod tests {
             let mut effects = Effects::default();
             if let Input::Op(Op::Resume) | Input::Freed { .. } = input {
                 let request = Request {
+                    attachments: Vec::new(),
                     seat: SeatName::new("ada").unwrap(),
                     prompt: Prompt::default(),
                     sampling: Sampling::default(),
@@ -755,6 +787,7 @@ mod tests {
             secrets: Arc::default(),
             concluding: None,
             continues: false,
+            attachments: Arc::default(),
         };
         let (_ops, wishes) = mpsc::channel(1);
         let scribe = Scribe::start(office).unwrap();

@@ -1,11 +1,14 @@
 //! Drives one turn's stream. Given a backend and a request, sends deltas and then exactly one ending to the loop's
 //! inbox. Dropping the task drops the stream, which closes the connection and stops child processes.
 
+use crate::attachments;
 use futures::{FutureExt, StreamExt};
 use kd_backends::{Backend, Spending};
+use kd_core::media;
 use kd_core::secrets::{Masker, Secrets};
 use kd_core::{Delta, Failure, FailureKind, Input, Request, TurnId, Usage};
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -20,13 +23,17 @@ pub(crate) fn start(
     request: Request,
     spending: Spending,
     inbox: mpsc::Sender<Input>,
-    secrets: Arc<Secrets>,
+    (secrets, folder): (Arc<Secrets>, PathBuf),
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
         let ended = match backend {
             Err(failure) => Err(failure),
             Ok(backend) => {
-                AssertUnwindSafe(drive(turn, backend, request, &spending, &inbox, &secrets))
+                let asking = async {
+                    let request = attached(turn, request, folder, &inbox).await?;
+                    drive(turn, backend, request, &spending, &inbox, &secrets).await
+                };
+                AssertUnwindSafe(asking)
                     .catch_unwind()
                     .await
                     .unwrap_or_else(|_| Err(fault()))
@@ -39,6 +46,32 @@ pub(crate) fn start(
             let _ = inbox.send(Input::Failed { turn, failure }).await;
         }
     })
+}
+
+/// Adds the pictures and documents that the prompt names, and tells which cannot be sent.
+async fn attached(
+    turn: TurnId,
+    mut request: Request,
+    folder: PathBuf,
+    inbox: &mpsc::Sender<Input>,
+) -> Result<Request, Failure> {
+    if !attachments::are_named(&request.prompt) {
+        return Ok(request);
+    }
+    // Files may be large, or on a slow disk.
+    let seat = request.seat.clone();
+    let loading = tokio::task::spawn_blocking(move || {
+        let lost = attachments::load(&mut request, &folder);
+        (request, lost)
+    });
+    let (request, lost) = loading.await.map_err(|_| fault())?;
+    if !lost.is_empty() {
+        let lost: Vec<&str> = lost.iter().map(String::as_str).collect();
+        let why = "it is no longer in the folder of the thread, or the newer files fill a request";
+        let text = media::unseen_notice(&seat, &lost, why);
+        send(turn, Delta::Notice { text }, inbox).await;
+    }
+    Ok(request)
 }
 
 fn fault() -> Failure {

@@ -7,6 +7,7 @@
 mod actor;
 pub mod agents;
 mod ask;
+mod attachments;
 pub mod bus;
 mod clock;
 #[cfg(feature = "forum")]
@@ -26,6 +27,7 @@ pub use writers::written;
 use actor::{Actor, Instruction, Runner, Start};
 use kd_backends::backends::Backends;
 use kd_core::council::{Council, OpenCouncil};
+use kd_core::media::Attachment;
 use kd_core::message::newest_question;
 use kd_core::secrets::Secrets;
 use kd_core::view::View;
@@ -186,6 +188,7 @@ pub struct Engine {
     secrets: Arc<Secrets>,
     concluding: Option<Arc<actor::Concluding>>,
     becoming_private: Option<Arc<BecomingPrivate>>,
+    attachments: Arc<attachments::Waiting>,
 }
 
 /// What to do with a thread that just became private.
@@ -200,6 +203,7 @@ impl Engine {
             secrets: Arc::default(),
             concluding: None,
             becoming_private: None,
+            attachments: Arc::default(),
         }
     }
 
@@ -227,6 +231,11 @@ impl Engine {
     pub fn becoming_private(mut self, became: impl Fn(&Thread) + Send + Sync + 'static) -> Self {
         self.becoming_private = Some(Arc::new(became));
         self
+    }
+
+    /// Hands over pictures and documents before the message that names them is sent. They are stored with it.
+    pub fn attach(&self, files: Vec<Attachment>) {
+        self.attachments.add(files);
     }
 
     /// Returns the account for all requests of this engine.
@@ -438,6 +447,7 @@ impl Engine {
             secrets: self.secrets.clone(),
             concluding: self.concluding.clone(),
             continues,
+            attachments: self.attachments.clone(),
         };
         let actor = Actor::new(start, scribe, instructions, (sender, inbox));
         Ok(Session {

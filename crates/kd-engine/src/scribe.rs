@@ -5,6 +5,7 @@ use crate::agents::AgentRegistry;
 use crate::watch::Own;
 use crate::writers::{SerialQueue, Work};
 use kd_backends::transport::process;
+use kd_core::media::Attachment;
 use kd_core::{Delivery, Delta, Draft, Event, Input, Message, Record, SeatName, TurnId};
 use kd_store::{EventLog, Queue, StreamWriter, Thread};
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ pub(crate) enum Order {
     Keep(Box<Delivery>),
     /// Remove a kept message: it is answered.
     Forget(String),
+    /// Store pictures and documents that the next message names.
+    Attach(Vec<Attachment>),
     /// Save a message. The result goes to the loop's inbox; then the turn's stream file is removed.
     Save(Box<Draft>),
     /// Append a record to the log.
@@ -185,6 +188,10 @@ impl Writer {
             } => self.starting.push((turn, seat, patience)),
             Order::Stream(frame) => self.stream(&frame),
             Order::Save(draft) => self.drafts.push(*draft),
+            Order::Attach(files) => {
+                // Members without the file are told so, and so is the user.
+                let _ = kd_store::attachments::keep(self.config.thread.path(), &files);
+            }
             Order::Keep(delivery) => {
                 let kept = match &mut self.config.queue {
                     Some(Ok(queue)) => queue

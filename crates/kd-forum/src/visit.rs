@@ -330,6 +330,7 @@ impl Visit {
             }
         };
         Step::Ask(Box::new(Request {
+            attachments: Vec::new(),
             seat: self.member.name.clone(),
             prompt,
             sampling: self.member.sampling.clone(),

@@ -7,6 +7,7 @@
 //! The lineage is a key of `thread.json`: kingdom-cli ignores keys that it does not know, and writes the file only when
 //! it creates a thread.
 
+use crate::attachments;
 use crate::beneath::Folder;
 use crate::bounds;
 use crate::error::Error;
@@ -153,6 +154,7 @@ pub fn fork(layout: &Layout, source: &Thread, cut: &Cut) -> Result<Thread, ForkE
     };
     let staged = Staged::new(layout)?;
     copy(source.folder(), staged.folder(), &shared)?;
+    attachments::copy(source.folder(), staged.folder(), &shared)?;
     write_log(staged.folder(), &lines)?;
     let forked = staged
         .finish(|id| meta(source, id, &lineage))

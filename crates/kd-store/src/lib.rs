@@ -6,6 +6,7 @@
 
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
+pub mod attachments;
 pub mod beneath;
 pub mod bounds;
 pub mod carried;

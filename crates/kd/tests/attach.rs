@@ -26,7 +26,6 @@ fn home() -> Home {
     )
     .expect("written");
     fs::write(work.join(".env"), "PASSWORD=hunter2\n").expect("written");
-    fs::write(work.join("shot.png"), b"\x89PNG\r\n\x1a\n\0\0").expect("written");
     fs::write(home.path().join("outside.txt"), "from outside\n").expect("written");
     home
 }
@@ -162,13 +161,14 @@ fn nothing_but_the_words_of_the_user_attaches() {
 }
 
 #[test]
-fn what_is_no_text_is_named_and_what_is_too_long_is_refused() {
+fn what_is_binary_is_named_and_what_is_too_long_is_refused() {
     let home = home();
-    let said = home.run(&["ask", "What is on @shot.png?"]);
-    let line = "shot.png is a PNG image, not UTF-8 text: only its name is sent";
+    fs::write(home.work().join("data.bin"), b"a\0b").expect("written");
+    let said = home.run(&["ask", "What is in @data.bin?"]);
+    let line = "data.bin is a binary file, not UTF-8 text, a picture or a PDF document: only its name is sent";
     assert!(said.err.contains(line), "{}", said.err);
-    assert_eq!(first(&home), "What is on @shot.png?");
-    let said = home.run(&["ask", "--attach", "shot.png", "What is it?"]);
+    assert_eq!(first(&home), "What is in @data.bin?");
+    let said = home.run(&["ask", "--attach", "data.bin", "What is it?"]);
     assert_eq!(said.code, Some(2), "{}", said.err);
     fs::write(home.work().join("big"), vec![b'x'; 3 << 20]).expect("written");
     let said = home.run(&["ask", "Why @big?"]);

@@ -1,6 +1,7 @@
 //! A file that is opened once: its path, its kind and its text are all of the same file, whatever takes its place.
 
 use super::{FILE_BYTES_MAX, HEAD_BYTES};
+use kd_core::media::MediaKind;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -59,33 +60,46 @@ pub(super) fn head(file: &File) -> io::Result<(Vec<u8>, u64)> {
     Ok((head, file.metadata()?.len()))
 }
 
-/// Reads a file. Returns its bytes and its size; only the size if that is over [`FILE_BYTES_MAX`].
-pub(super) fn bytes(mut file: &File) -> io::Result<(Vec<u8>, u64)> {
+/// Reads a file of at most this many bytes. Returns its bytes and its size; only the size if it has more.
+pub(super) fn bytes(mut file: &File, max: u64) -> io::Result<(Vec<u8>, u64)> {
     let len = file.metadata()?.len();
     let mut bytes = Vec::new();
-    if len <= FILE_BYTES_MAX {
+    if len <= max {
         file.rewind()?;
-        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        file.take(max + 1).read_to_end(&mut bytes)?;
     }
     let len = len.max(bytes.len() as u64);
     Ok((bytes, len))
 }
 
-/// Names the kind of a file by its bytes; `is_cut` means that only the first ones are given.
-pub(super) fn kind(bytes: &[u8], is_cut: bool) -> &'static str {
+/// The kind of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Media(MediaKind),
+    Binary,
+}
+
+impl Kind {
+    /// Returns the maximum bytes of a file of this kind.
+    pub(super) fn bytes_max(self) -> u64 {
+        match self {
+            Self::Media(kind) => kind.bytes_max(),
+            Self::Text | Self::Binary => FILE_BYTES_MAX,
+        }
+    }
+}
+
+/// Tells the kind of a file by its bytes; `is_cut` means that only the first ones are given.
+pub(super) fn kind(bytes: &[u8], is_cut: bool) -> Kind {
     let is_text = match std::str::from_utf8(bytes) {
         Ok(_) => true,
         // A character at the end may be cut.
         Err(error) => is_cut && error.error_len().is_none(),
     };
-    let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => "a PNG image",
-        [0xff, 0xd8, 0xff, ..] => "a JPEG image",
-        [b'G', b'I', b'F', b'8', ..] => "a GIF image",
-        [b'%', b'P', b'D', b'F', b'-', ..] => "a PDF document",
-        _ if is_webp => "a WebP image",
-        _ if !is_text || bytes.contains(&0) => "a binary file",
-        _ => "text",
+    match MediaKind::of(bytes) {
+        Some(kind) => Kind::Media(kind),
+        None if !is_text || bytes.contains(&0) => Kind::Binary,
+        None => Kind::Text,
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use kd_core::media::MediaKind;
 use rustix::fs::{CWD, FileType, Mode};
 use std::os::unix::fs::symlink;
 
@@ -239,37 +240,40 @@ fn a_file_that_takes_the_place_of_another_is_not_read() {
 }
 
 #[test]
-fn what_is_no_text_is_only_named() {
+fn pictures_go_with_the_message_and_what_is_binary_is_only_named() {
     let folder = Folder::new();
     let found = folder
         .find("@shot.png @latin @src/main.rs", &[])
         .expect("found");
     let read = found.read(&[]).expect("read");
-    assert_eq!(read.blocks.len(), 1);
+    let [shot] = &read.media[..] else {
+        panic!("{:?}", read.media);
+    };
+    assert_eq!(&shot.bytes[..], b"\x89PNG\r\n\x1a\n\0");
+    assert_eq!(read.blocks.len(), 2);
+    assert_eq!(read.blocks[0], shot.block());
     assert_eq!(
         read.lines[..2],
         [
-            "shot.png is a PNG image, not UTF-8 text: only its name is sent; members that read files can open it",
-            "latin is a binary file, not UTF-8 text: only its name is sent; members that read files can open it",
+            "attached shot.png: PNG image, 9 bytes, about 1,600 tokens",
+            "latin is a binary file, not UTF-8 text, a picture or a PDF document: only its name is sent; members that read files can open it",
         ]
     );
-    let named = folder.find("", &["shot.png"]).expect("found");
+    let named = folder.find("", &["latin"]).expect("found");
     assert!(named.read(&[]).is_err());
     for (bytes, expected) in [
-        (&b"\xff\xd8\xff\xe0"[..], "a JPEG image"),
-        (b"GIF89a", "a GIF image"),
-        (b"RIFF\0\0\0\0WEBPVP8 ", "a WebP image"),
-        (b"%PDF-1.7", "a PDF document"),
-        (b"a\0b", "a binary file"),
-        (b"", "text"),
-        ("é".as_bytes(), "text"),
+        (&b"GIF89a"[..], Kind::Media(MediaKind::Gif)),
+        (b"%PDF-1.7", Kind::Media(MediaKind::Pdf)),
+        (b"a\0b", Kind::Binary),
+        (b"", Kind::Text),
+        ("é".as_bytes(), Kind::Text),
     ] {
         assert_eq!(kind(bytes, false), expected);
     }
     let cut = &"é".as_bytes()[..1];
     assert_eq!(
         (kind(cut, true), kind(cut, false)),
-        ("text", "a binary file")
+        (Kind::Text, Kind::Binary)
     );
     let named = folder
         .find("@shot.png @src/main.rs @latin", &[])
@@ -277,8 +281,44 @@ fn what_is_no_text_is_only_named() {
     assert_eq!(
         named.line(&[]).as_deref(),
         Some(
-            "attaches src/main.rs: 13 bytes, about 4 tokens; shot.png is a PNG image: only its name is sent; latin is a binary file: only its name is sent"
+            "attaches 2 files: 22 bytes, about 1,604 tokens; latin is a binary file: only its name is sent"
         )
+    );
+}
+
+#[test]
+fn each_kind_has_its_limits() {
+    let folder = Folder::new();
+    let file = |name: &str, head: &[u8], len: u64| {
+        let path = folder.dir.path().join("work").join(name);
+        std::fs::write(&path, head).expect("written");
+        let file = File::options().write(true).open(path).expect("opened");
+        file.set_len(len).expect("sparse");
+    };
+    let (png, pdf) = (&b"\x89PNG\r\n\x1a\n"[..], &b"%PDF-1.7"[..]);
+    file("long.png", png, media::PICTURE_BYTES_MAX + 1);
+    file("long.pdf", pdf, media::DOCUMENT_BYTES_MAX + 1);
+    for (typed, why) in [
+        ("@long.png", "at most 3.5 MiB"),
+        ("@long.pdf", "at most 8.0 MiB"),
+    ] {
+        let found = folder.find(typed, &[]).expect("found");
+        let line = found.line(&[]).expect("told");
+        assert!(line.ends_with("too long to attach"), "{line}");
+        let error = found.read(&[]).expect_err("too long");
+        let cause = error.as_line();
+        assert!(cause.contains(why), "{cause}");
+    }
+    for n in 0..3 {
+        file(&format!("{n}.pdf"), pdf, media::DOCUMENT_BYTES_MAX);
+    }
+    let two = folder.find("@0.pdf @1.pdf", &[]).expect("found");
+    assert_eq!(two.read(&[]).expect("read").media.len(), 2);
+    let three = folder.find("@0.pdf @1.pdf @2.pdf", &[]).expect("found");
+    let error = three.read(&[]).expect_err("too long");
+    assert_eq!(
+        error.what,
+        "the attached pictures and documents have more than 16.0 MiB together"
     );
 }
 

@@ -39,6 +39,6 @@ impl How {
 pub(super) fn plain(text: &str) -> Question {
     Question {
         text: text.to_owned(),
-        asked: String::new(),
+        ..Question::default()
     }
 }

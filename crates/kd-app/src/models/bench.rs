@@ -127,6 +127,7 @@ async fn one(
         ..Member::new(seat.clone(), LOCAL)
     };
     let mut answer = backends.seat(&member)?.ask(Request {
+        attachments: Vec::new(),
         seat,
         prompt: Prompt {
             rules: QUESTION.to_owned(),

@@ -9,6 +9,7 @@ use super::persistent::{ACP, Link, Question};
 use super::programs::{Call, SHARED, SHARED_TO_WRITE, TOLD};
 use super::reach::{self, Reads};
 use crate::Backend;
+use crate::attachments;
 use crate::checkout::{self, GitData};
 use crate::depth;
 use crate::dialects::{self, Dialect, Reading};
@@ -16,6 +17,7 @@ use crate::env::Env;
 use crate::transport::process::{Gentle, Running, Spec};
 use crate::transport::rights::{self, Rights};
 use futures::stream::{self, BoxStream, StreamExt};
+use kd_core::media::Attachment;
 use kd_core::request::{Block, ToolServer};
 use kd_core::{Delta, Failure, FailureKind, Request};
 use rustix::io::Errno;
@@ -328,6 +330,7 @@ impl AgentCli {
         let spec = self.kept(request.writable, request.server())?;
         let question = Question {
             prompt: blocks(request),
+            files: request.attachments.clone(),
             marks: true,
             model: self.choice.model.clone(),
             effort: self.effort().map(str::to_owned),
@@ -343,6 +346,11 @@ impl AgentCli {
         Ok((spec, question))
     }
 
+    /// Returns whether the one-shot form takes pictures as arguments: that of Codex does.
+    fn shows_pictures(&self) -> bool {
+        matches!(&self.how, How::Known(program) if program.backend == "codex")
+    }
+
     fn effort(&self) -> Option<&str> {
         let effort = self.choice.effort.as_deref();
         effort.filter(|effort| !effort.is_empty())
@@ -351,7 +359,17 @@ impl AgentCli {
     /// Builds the launch of a process for this request alone.
     fn spec(&self, request: &Request) -> Result<Spec, Failure> {
         let folder = self.folder()?;
-        let prompt = prompt(request);
+        let is_shown = |file: &&Attachment| {
+            // A comma separates paths.
+            let is_one = !file.path.to_string_lossy().contains(',');
+            self.shows_pictures() && file.kind.is_picture() && is_one
+        };
+        let (shown, told): (Vec<_>, Vec<_>) = request.attachments.iter().partition(is_shown);
+        let mut prompt = prompt(request);
+        if let Some(paths) = attachments::paths(told) {
+            prompt.push_str("\n\n");
+            prompt.push_str(&paths);
+        }
         let (server, tools) = self.tools(request.writable, request.server())?;
         let call = self.call(request.writable, server.as_ref(), &folder);
         let arguments = match &self.how {
@@ -369,6 +387,11 @@ impl AgentCli {
         launch
             .args
             .extend(self.choice.extra.iter().map(OsString::from));
+        for file in shown {
+            launch
+                .args
+                .push(format!("--image={}", file.path.display()).into());
+        }
         let input = if as_argument {
             if prompt.len() > ARGUMENT_MAX {
                 return Err(Failure::new(

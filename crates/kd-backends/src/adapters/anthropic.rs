@@ -1,6 +1,7 @@
 //! The Anthropic Messages API.
 
 use crate::adapters::parts;
+use crate::attachments;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
@@ -37,6 +38,7 @@ impl Dialect for Anthropic {
         let blocks = request.prompt.history_blocks().filter(|_| to.keeps_prompts);
         let content =
             blocks.map_or_else(|| json!(user), |blocks| blocks.iter().map(block).collect());
+        let content = attachments::before(content, request);
         let talk = request.tools.as_deref();
         let mut messages = Vec::new();
         let repeats = talk
@@ -44,7 +46,9 @@ impl Dialect for Anthropic {
             .filter(|_| to.keeps_prompts);
         if repeats.is_some() && !user.is_empty() {
             // The same form in every request, with and without a mark.
-            add_block(&mut messages, json!({"type": "text", "text": user}));
+            let user = json!([{"type": "text", "text": user}]);
+            let content = attachments::before(user, request);
+            messages.push(json!({"role": "user", "content": content}));
         } else if !user.is_empty() || talk.is_none_or(|talk| talk.said.is_empty()) {
             messages.push(json!({"role": "user", "content": content}));
         }

@@ -1,9 +1,11 @@
 //! Gemini's `streamGenerateContent` API.
 
 use crate::adapters::parts;
+use crate::attachments;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
+use kd_core::media::MediaKind;
 use kd_core::request::{PictureSource, Said, ToolChoice};
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::HeaderName;
@@ -45,7 +47,16 @@ impl Dialect for Gemini {
         let talk = request.tools.as_deref();
         let mut contents = Vec::new();
         if !user.is_empty() || talk.is_none_or(|talk| talk.said.is_empty()) {
-            contents.push(json!({"role": "user", "parts": [{"text": user}]}));
+            let mut parts = Vec::new();
+            for file in &request.attachments {
+                let data = attachments::base64(file);
+                parts.push(json!({"text": attachments::label(file)}));
+                parts.push(
+                    json!({"inlineData": {"mimeType": file.kind.media_type(), "data": data}}),
+                );
+            }
+            parts.push(json!({"text": user}));
+            contents.push(json!({"role": "user", "parts": parts}));
         }
         talk.into_iter()
             .flat_map(|talk| &talk.said)
@@ -90,6 +101,10 @@ impl Dialect for Gemini {
             body["generationConfig"] = config;
         }
         body
+    }
+
+    fn takes(&self, kind: MediaKind) -> bool {
+        kind != MediaKind::Gif
     }
 
     fn any_object(&self, body: &mut Value) -> bool {

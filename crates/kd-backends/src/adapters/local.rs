@@ -5,6 +5,7 @@
 //! be shared.
 
 use crate::Backend;
+use crate::attachments;
 use crate::delivery::{self, FetchError, Found};
 use crate::env::Env;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -94,17 +95,32 @@ impl Backend for Local {
             self.env.clone(),
         );
         let begin = async move {
+            let (request, unseen) = without_files(request);
             match begin(&engines, config, env, request).await {
-                Ok(answer) => stream::unfold(answer, |mut answer| async move {
-                    let item = answer.next().await?;
-                    Some((item, answer))
-                })
-                .boxed(),
+                Ok(answer) => {
+                    let answers = stream::unfold(answer, |mut answer| async move {
+                        let item = answer.next().await?;
+                        Some((item, answer))
+                    });
+                    let unseen = stream::iter(unseen.map(Ok));
+                    unseen.chain(answers).boxed()
+                }
                 Err(failure) => stream::iter([Err(failure)]).boxed(),
             }
         };
         stream::once(begin).flatten().boxed()
     }
+}
+
+/// Returns the request without files, and the notice about them. The member is told at the end of the history: the line
+/// after it has a fixed form.
+fn without_files(mut request: Request) -> (Request, Option<Delta>) {
+    let why = "the built-in model reads text only";
+    let Some((line, notice)) = attachments::leave_out(&mut request, |_| false, why) else {
+        return (request, None);
+    };
+    request.prompt.history = format!("{}\n\n{line}", request.prompt.history).into();
+    (request, Some(notice))
 }
 
 async fn begin(

@@ -1,6 +1,7 @@
 //! OpenAI chat completions: OpenAI, OpenRouter, Ollama, vLLM, llama.cpp and many more.
 
 use crate::adapters::parts;
+use crate::attachments;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
@@ -35,7 +36,7 @@ impl Dialect for OpenAi {
         }
         let talk = request.tools.as_deref();
         if !user.is_empty() || talk.is_none_or(|talk| talk.said.is_empty()) {
-            messages.push(json!({"role": "user", "content": user}));
+            messages.push(json!({"role": "user", "content": content(user, request)}));
         }
         messages.extend(talk.into_iter().flat_map(|talk| &talk.said).map(message));
         let mut body = json!({"model": model, "messages": messages, "stream": true, "stream_options": {"include_usage": true}});
@@ -96,6 +97,25 @@ impl Dialect for OpenAi {
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(Reading::default())
     }
+}
+
+/// Returns the content of the user's message: a text, or parts if files go with it.
+fn content(user: String, request: &Request) -> Value {
+    if request.attachments.is_empty() {
+        return user.into();
+    }
+    let text = |text: String| json!({"type": "text", "text": text});
+    let mut parts = Vec::new();
+    for file in &request.attachments {
+        let url = attachments::picture(file).url();
+        parts.push(text(attachments::label(file)));
+        parts.push(match file.kind.is_picture() {
+            true => json!({"type": "image_url", "image_url": {"url": url}}),
+            false => json!({"type": "file", "file": {"filename": file.name, "file_data": url}}),
+        });
+    }
+    parts.push(text(user));
+    parts.into()
 }
 
 /// Returns the value of `tool_choice`; the model decides without one.

@@ -3,6 +3,7 @@
 //! A [`Dialect`] covers the differences between services; a [`Service`] holds address and key.
 
 use crate::Backend;
+use crate::attachments;
 use crate::keys::Key;
 use crate::providers::{AskedForm, Service};
 use crate::spending::{Permit, Spending, Worst};
@@ -11,6 +12,7 @@ use crate::transport::body::{Written, cache_key};
 use crate::transport::sse::{Event, Splitter, TooLong};
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
+use kd_core::media::MediaKind;
 use kd_core::request::ToolCall;
 use kd_core::{Delta, Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -49,6 +51,10 @@ pub(crate) trait Dialect: Send + Sync {
     /// Returns further headers.
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[]
+    }
+    /// Returns whether a request can carry files of this kind.
+    fn takes(&self, _: MediaKind) -> bool {
+        true
     }
     /// Builds the request body.
     fn body(&self, to: To<'_>, request: &Request) -> serde_json::Value;
@@ -397,11 +403,17 @@ struct Call {
 
 impl Call {
     async fn next(&mut self) -> Option<Result<Delta, Failure>> {
-        if let Some(request) = self.request.take() {
-            match self.begin(&request).await {
+        if let Some(mut request) = self.request.take() {
+            let dialect = self.dialect;
+            let why = "its service takes no files of this kind";
+            let unseen = leave_out(&mut request, |kind| dialect.takes(kind), why);
+            let mut unseen: Vec<Delta> = unseen.into_iter().collect();
+            match self.begin(&mut request, &mut unseen).await {
                 Ok((response, permit)) => {
                     self.permit = Some(permit);
-                    self.body = Some((Some(response), Reader::new(self.dialect.decoder())))
+                    let mut reader = Reader::new(self.dialect.decoder());
+                    reader.out.deltas.extend(unseen);
+                    self.body = Some((Some(response), reader));
                 }
                 Err(failure) => return Some(Err(failure)),
             }
@@ -453,8 +465,13 @@ impl Call {
     }
 
     /// Sends the request; returns a successful response. If a service refuses the form of the answer, asks again with a
-    /// less strict one, and keeps that for later requests.
-    async fn begin(&mut self, request: &Request) -> Result<(reqwest::Response, Permit), Failure> {
+    /// less strict one, and keeps that for later requests. If it refuses a request with files, asks again without them:
+    /// most models that read no pictures are known only by their refusal.
+    async fn begin(
+        &mut self,
+        request: &mut Request,
+        unseen: &mut Vec<Delta>,
+    ) -> Result<(reqwest::Response, Permit), Failure> {
         let mut form = self.service.form(&self.model);
         loop {
             match self.send(request, form).await {
@@ -466,6 +483,10 @@ impl Call {
                     form = self.service.remember_form(&self.model, next);
                 }
                 Ok(answer) => return Ok(answer),
+                Err(Refusal::Files(failure)) => {
+                    let why = format!("its model does not take it ({})", failure.message);
+                    unseen.extend(leave_out(request, |_| false, &why));
+                }
                 Err(Refusal::Form(failure) | Refusal::Other(failure)) => return Err(failure),
             }
         }
@@ -493,7 +514,7 @@ impl Call {
         };
         let body = write(request)?;
         let permit = self.spending.reserve(Worst {
-            bytes: body.len(),
+            bytes: attachments::tokens_max(request, body.len()),
             answer: request.sampling.max_tokens.or(dialect.answer_tokens()),
             price: service.price(&self.model),
         })?;
@@ -550,12 +571,12 @@ impl Call {
             return Err(status::not_a_stream(&self.service, &mime, &body).into());
         }
         let failure = status::of(&self.service, &self.model, code.as_u16(), &headers, &body);
-        Err(
-            match request.schema.is_some() && refuses_form(code.as_u16(), &body) {
-                true => Refusal::Form(failure),
-                false => Refusal::Other(failure),
-            },
-        )
+        let refuses_files = matches!(code.as_u16(), 400 | 404 | 413 | 415 | 422 | 500 | 501);
+        Err(match request.schema.is_some() {
+            true if refuses_form(code.as_u16(), &body) => Refusal::Form(failure),
+            _ if refuses_files && !request.attachments.is_empty() => Refusal::Files(failure),
+            _ => Refusal::Other(failure),
+        })
     }
 }
 
@@ -620,6 +641,8 @@ fn refuses_all(code: u16) -> bool {
 enum Refusal {
     /// The service does not support the requested form of the answer.
     Form(Failure),
+    /// The request carries files, which may be why.
+    Files(Failure),
     /// Anything else.
     Other(Failure),
 }
@@ -681,6 +704,13 @@ pub(crate) fn body(
     }
     told.schema = None;
     dialect.body(to, &told)
+}
+
+/// Removes the files that cannot be sent, and tells the member. Returns what the user is told.
+fn leave_out(request: &mut Request, takes: impl Fn(MediaKind) -> bool, why: &str) -> Option<Delta> {
+    let (line, notice) = attachments::leave_out(request, takes, why)?;
+    attachments::say(request, &line);
+    Some(notice)
 }
 
 /// Lets the other tasks of this thread run once, including the connection's, which then has the next chunk ready if it

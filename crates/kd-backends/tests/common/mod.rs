@@ -115,6 +115,7 @@ pub fn seat(config: ProviderConfig) -> Arc<dyn Backend> {
 
 pub fn request() -> Request {
     Request {
+        attachments: Vec::new(),
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             rules: "RULES".into(),

@@ -147,6 +147,7 @@ pub(super) fn request(
     }
     let turn = if held.is_some() { TURN_WRITE } else { TURN };
     Request {
+        attachments: Vec::new(),
         seat: member.name.clone(),
         prompt: Prompt {
             rules: RULES.trim().to_owned(),

@@ -308,6 +308,7 @@ impl Acting {
         sampling.max_tokens = limits.into_iter().flatten().min();
         sampling.stop.extend(talk.stop.iter().cloned());
         Request {
+            attachments: Vec::new(),
             seat: acting.name.clone(),
             prompt,
             sampling,

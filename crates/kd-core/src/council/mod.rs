@@ -885,6 +885,7 @@ fn sits<'r>(roster: &'r Roster, seat: &SeatName, purpose: Purpose) -> Option<&'r
 /// Builds a request to a member.
 fn request(rules: &PromptRules, member: &Member, history: History, manner: Manner) -> Request {
     Request {
+        attachments: Vec::new(),
         seat: member.name.clone(),
         prompt: prompt::build(rules, member, history, manner),
         sampling: member.sampling.clone(),

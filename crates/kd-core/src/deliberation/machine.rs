@@ -442,6 +442,7 @@ impl Deliberation {
             };
         }
         let request = Request {
+            attachments: Vec::new(),
             seat: member.name.clone(),
             prompt,
             sampling,

@@ -167,6 +167,7 @@ impl Duet {
             sampling.max_tokens = u32::try_from(own.min(share)).ok();
         }
         let request = Request {
+            attachments: Vec::new(),
             seat: seat.clone(),
             prompt,
             sampling,

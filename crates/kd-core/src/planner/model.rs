@@ -170,6 +170,7 @@ impl Planner {
         fx.commands.push(Command::Ask {
             turn,
             request: Box::new(Request {
+                attachments: Vec::new(),
                 seat: member.name.clone(),
                 prompt,
                 sampling,

@@ -186,6 +186,7 @@ fn fence(open: &OpenReview, place: &str, items: &[(String, String)]) -> String {
 fn request(open: &OpenReview, member: usize, fenced: String, task: &str, schema: Value) -> Request {
     let member = &open.members[member];
     Request {
+        attachments: Vec::new(),
         seat: member.name.clone(),
         prompt: Prompt {
             rules: open.preamble.clone(),

@@ -1,6 +1,7 @@
 //! Forgetting in thread folders: copies, the log, leftover files, and the messages themselves.
 
 use super::{Found, Job, Pieces, Scope, TOMBSTONE, Target};
+use crate::attachments;
 use crate::beneath::{Folder, Kind};
 use crate::bounds::{self, Bound};
 use crate::error::Error;
@@ -308,12 +309,20 @@ fn blank(value: &mut Value, pieces: &Pieces) -> bool {
     }
 }
 
-/// Files left by killed writers, `kd fsck` and kingdom-cli in a thread that is kept.
+/// Files in a thread that is kept: those left by killed writers, `kd fsck` and kingdom-cli, and pictures and documents that
+/// only forgotten messages name.
 pub(super) fn left_over(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
-    let (Scope::Messages(_), Some(folder)) = opened(target)? else {
+    let (Scope::Messages(numbers), Some(folder)) = opened(target)? else {
         return Ok(Vec::new());
     };
     let mut found = Vec::new();
+    for copy in attachments::orphans(&folder, |number| numbers.contains(&number))? {
+        let path = folder.path().join(&*copy);
+        found.push(Found::file(path, "an attached file"));
+        if !dry {
+            folder.remove(&*copy)?;
+        }
+    }
     let is_ours = |name: &str| {
         layout::stream_member(Path::new(name)).is_some()
             || layout::is_stray_queue(name)

@@ -108,8 +108,8 @@ impl Ask {
 /// The files of a question.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Attach {
-    /// Attach this text file, wherever it is; repeatable. @PATH in the question attaches a file below this
-    /// folder
+    /// Attach this text file, picture or PDF, wherever it is; repeatable. @PATH in the question attaches a
+    /// file below this folder
     #[arg(long = "attach", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }

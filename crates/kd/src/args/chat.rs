@@ -16,7 +16,7 @@ Examples:
   kd chat --jsonl              events as JSON, for a program that drives the chat
 
 In the chat: /help lists the commands, @NAME asks one member, @all asks all and lets them discuss,
-@PATH attaches a text file.
+@PATH attaches a text file, a picture or a PDF document.
 Esc (with --plain: Ctrl+C) stops the running turns; Ctrl+C twice quits.
 The next `kd chat` resumes queued messages and interrupted turns.";
 

@@ -31,6 +31,7 @@ pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
     let question = Question {
         text: format!("{asked}\n\n{}", change.text()),
         asked,
+        ..Question::default()
     };
     let ask = Ask {
         to: args.to,

@@ -67,14 +67,17 @@ fn join(command: &str, asked: &str, piped: &str) -> Result<Question, Error> {
         (true, false) => Question {
             text: piped.to_owned(),
             asked: piped.to_owned(),
+            ..Question::default()
         },
         (false, true) => Question {
             text: asked.to_owned(),
             asked: asked.to_owned(),
+            ..Question::default()
         },
         (false, false) => Question {
             text: format!("{asked}\n\n{}", fenced(piped)),
             asked: asked.to_owned(),
+            ..Question::default()
         },
     };
     if question.text.len() > BYTES_MAX {

@@ -9,14 +9,15 @@ use super::auth;
 use super::driven::Driven;
 use super::modes::{self, Step};
 use super::{Link, Question, Talk, dialects};
+use crate::attachments;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    AuthenticateRequest, CancelNotification, CloseSessionRequest, ErrorCode, Implementation,
-    InitializeRequest, McpServer, McpServerStdio, NewSessionRequest, PermissionOptionKind,
-    PromptRequest, RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome,
-    SessionId, SetSessionConfigOptionRequest, SetSessionModeRequest, ToolCallUpdateFields,
-    ToolKind,
+    AuthenticateRequest, CancelNotification, CloseSessionRequest, ContentBlock, ErrorCode,
+    ImageContent, Implementation, InitializeRequest, McpServer, McpServerStdio, NewSessionRequest,
+    PermissionOptionKind, PromptRequest, RequestPermissionOutcome, RequestPermissionResponse,
+    SelectedPermissionOutcome, SessionId, SetSessionConfigOptionRequest, SetSessionModeRequest,
+    ToolCallUpdateFields, ToolKind,
 };
 use agent_client_protocol::{Agent, Client, Error, JsonRpcRequest, JsonRpcResponse, Result};
 use futures::StreamExt;
@@ -191,15 +192,10 @@ async fn converse(
     let hello = agent.send_request(Hello(hello)).block_task().await?;
     let closes = &hello["agentCapabilities"]["sessionCapabilities"]["close"];
     let closes = closes.is_object();
+    let sees = hello["agentCapabilities"]["promptCapabilities"]["image"] == true;
     loop {
         let session = open(agent, &question, &hello["authMethods"], verdict).await?;
-        let prompt = PromptRequest::new(
-            session.clone(),
-            std::mem::take(&mut question.prompt)
-                .into_iter()
-                .map(|block| block.text.into())
-                .collect(),
-        );
+        let prompt = PromptRequest::new(session.clone(), content(&mut question, sees));
         // The decoder reads the result.
         agent.send_request(prompt).detach();
         question = loop {
@@ -217,6 +213,27 @@ async fn converse(
                 .detach();
         }
     }
+}
+
+/// Takes the content of a question: pictures if the agent sees them, and the paths of all other files.
+fn content(question: &mut Question, sees: bool) -> Vec<ContentBlock> {
+    let files = std::mem::take(&mut question.files);
+    let (pictures, others): (Vec<_>, Vec<_>) = files
+        .iter()
+        .partition(|file| sees && file.kind.is_picture());
+    let mut content: Vec<ContentBlock> = Vec::new();
+    for file in pictures {
+        let data = attachments::base64(file);
+        content.push(attachments::label(file).into());
+        content.push(ContentBlock::Image(ImageContent::new(
+            data,
+            file.kind.media_type(),
+        )));
+    }
+    let prompt = std::mem::take(&mut question.prompt).into_iter();
+    content.extend(prompt.map(|block| block.text.into()));
+    content.extend(attachments::paths(others).map(|line| format!("\n\n{line}").into()));
+    content
 }
 
 /// Opens a session for one question, with its mode and model. Strictly in sequence: a refusal must not arrive after the
@@ -454,6 +471,7 @@ mod tests {
     fn question(writable: bool, model: Option<&str>) -> Question {
         Question {
             prompt: vec!["hi".into()],
+            files: Vec::new(),
             marks: true,
             model: model.map(str::to_owned),
             effort: None,
@@ -520,6 +538,29 @@ mod tests {
         let (mut talk, words) = greeted(question(true, None));
         let words = reply(&mut talk, &words, "result", &offered);
         assert_eq!(methods(&words), ["session/prompt"]);
+    }
+
+    #[test]
+    fn pictures_go_to_agents_that_see_them_and_paths_to_others() {
+        let offered = json!({"sessionId": "s"});
+        for sees in [true, false] {
+            let mut talk = Acp::new();
+            let words = talk.ask(Question {
+                files: attachments::tests::files(),
+                ..question(true, None)
+            });
+            let greeting = json!({"protocolVersion": 1, "agentCapabilities": {"promptCapabilities": {"image": sees}}});
+            let words = reply(&mut talk, &words, "result", &greeting);
+            let words = reply(&mut talk, &words, "result", &offered);
+            assert_eq!(methods(&words), ["session/prompt"]);
+            let content = words[0]["params"]["prompt"].as_array().unwrap();
+            let image = json!({"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgoA"});
+            let has_image = content.contains(&image);
+            assert_eq!(has_image, sees, "{content:?}");
+            let last = content.last().unwrap()["text"].as_str().unwrap();
+            assert_eq!(last.contains("a.png is at /t/a.png"), !sees, "{last}");
+            assert!(last.contains("b.pdf is at /t/b.pdf"), "{last}");
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! versions that do not know this command are not reused.
 
 use super::{Link, Question, Talk};
+use crate::attachments;
+use kd_core::media::Attachment;
 use kd_core::request::Block;
 use serde_json::{Value, json};
 
@@ -28,13 +30,13 @@ struct Claude {
 
 impl Talk for Claude {
     fn ask(&mut self, question: Question) -> Vec<Value> {
-        let prompt = user(&question.prompt, question.marks);
+        let prompt = user(&question.files, &question.prompt, question.marks);
         if !std::mem::replace(&mut self.used, true) {
             return vec![prompt];
         }
         self.waiting = Some(prompt);
         self.emptied = false;
-        vec![user(&["/clear".into()], false)]
+        vec![user(&[], &["/clear".into()], false)]
     }
 
     fn hear(&mut self, message: &Value) -> Vec<Value> {
@@ -82,9 +84,10 @@ impl Talk for Claude {
     }
 }
 
-/// Builds a user message. The program passes its blocks and marks to the service, which caches everything up to a mark:
+/// Builds a user message: files, then the blocks of the prompt. The program passes its blocks and marks to the service, which caches everything up to a mark:
 /// the next question begins with the same blocks and pays only for reading them.
-fn user(blocks: &[Block], marks: bool) -> Value {
+fn user(files: &[Attachment], blocks: &[Block], marks: bool) -> Value {
+    let mut content = attachments::anthropic_blocks(files);
     let blocks = blocks.iter().map(|block| {
         let mut content = json!({"type": "text", "text": block.text});
         if marks && block.repeats {
@@ -92,7 +95,7 @@ fn user(blocks: &[Block], marks: bool) -> Value {
         }
         content
     });
-    let content: Vec<Value> = blocks.collect();
+    content.extend(blocks);
     json!({"type": "user", "message": {"role": "user", "content": content}})
 }
 
@@ -103,6 +106,7 @@ mod tests {
     fn question(prompt: &str) -> Question {
         Question {
             prompt: vec![prompt.into()],
+            files: Vec::new(),
             marks: true,
             model: None,
             effort: None,
@@ -117,7 +121,7 @@ mod tests {
     #[test]
     fn the_second_question_comes_after_the_session_is_emptied() {
         let mut talk = Claude::default();
-        let user = |text: &str| user(&[text.into()], true);
+        let user = |text: &str| user(&[], &[text.into()], true);
         assert_eq!(talk.ask(question("one")), [user("one")]);
         assert!(!talk.asked());
         assert_eq!(talk.hear(&json!({"type": "result"})), Vec::<Value>::new());
@@ -148,6 +152,25 @@ mod tests {
         assert_eq!(marked(&asked), [false, false, true, false]);
         asked.marks = false;
         assert_eq!(marked(&asked), [false; 4]);
+    }
+
+    #[test]
+    fn files_are_blocks_before_the_prompt() {
+        let said = Claude::default().ask(Question {
+            files: attachments::tests::files(),
+            ..question("hi")
+        });
+        let content = &said[0]["message"]["content"];
+        let kinds: Vec<&Value> = content
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|c| &c["type"])
+            .collect();
+        assert_eq!(kinds, ["text", "image", "text", "document", "text"]);
+        assert_eq!(content[1]["source"]["data"], "iVBORw0KGgoA");
+        assert_eq!(content[3]["source"]["media_type"], "application/pdf");
+        assert_eq!(content[4]["text"], "hi");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! The root is not among the sessions that Codex lists, and is deleted when the process ends.
 
 use super::{Link, Question, Talk};
+use crate::attachments;
 use serde_json::{Value, json};
 
 /// Codex's protocol; see the module docs.
@@ -113,9 +114,19 @@ impl Codex {
             return Vec::new();
         };
         let input = question.prompt.iter();
-        let input: Vec<Value> = input
-            .map(|block| json!({"type": "text", "text": block.text}))
-            .collect();
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let input = input.map(|block| text(&block.text));
+        let (pictures, others): (Vec<_>, Vec<_>) = question
+            .files
+            .iter()
+            .partition(|file| file.kind.is_picture());
+        let pictures = pictures.iter().flat_map(|file| {
+            let shown = json!({"type": "localImage", "path": file.path});
+            [text(&attachments::label(file)), shown]
+        });
+        let others = attachments::paths(others);
+        let others = others.iter().map(|line| text(&format!("\n\n{line}")));
+        let input: Vec<Value> = pictures.chain(input).chain(others).collect();
         let mut params = json!({"threadId": thread, "input": input});
         if let Some(effort) = &question.effort {
             params["effort"] = json!(effort);
@@ -232,6 +243,7 @@ mod tests {
     fn question() -> Question {
         Question {
             prompt: vec!["hi".into(), "you".into()],
+            files: Vec::new(),
             marks: true,
             model: Some("m".into()),
             effort: Some("low".into()),
@@ -269,6 +281,31 @@ mod tests {
         assert_eq!(again[0]["method"], "thread/unsubscribe");
         assert_eq!(again[1]["method"], "thread/start");
         assert!(!talk.asked());
+    }
+
+    #[test]
+    fn pictures_are_shown_and_documents_named() {
+        let mut talk = Codex::default();
+        talk.ask(Question {
+            files: attachments::tests::files(),
+            ..question()
+        });
+        talk.hear(&json!({"id": 1, "result": {"userAgent": "x/1"}}));
+        let turn = talk.hear(&json!({"id": 2, "result": {"thread": {"id": "t1"}}}));
+        let input = turn[0]["params"]["input"].as_array().unwrap();
+        assert_eq!(input.len(), 5, "{input:?}");
+        assert!(
+            input[0]["text"]
+                .as_str()
+                .unwrap()
+                .starts_with("a.png (attached-")
+        );
+        assert_eq!(input[1], json!({"type": "localImage", "path": "/t/a.png"}));
+        assert_eq!(input[2]["text"], "hi");
+        assert_eq!(
+            input[4]["text"],
+            "\n\n(Open the attached files: b.pdf is at /t/b.pdf.)"
+        );
     }
 
     /// Creates a process that has answered one question.

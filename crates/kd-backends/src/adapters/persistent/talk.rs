@@ -1,6 +1,7 @@
 //! The channels of every protocol of a persistent agent: questions come in, messages go out.
 
 use kd_core::Failure;
+use kd_core::media::Attachment;
 use kd_core::request::{Block, ToolServer};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -18,6 +19,8 @@ pub(crate) struct Link {
 pub(in crate::adapters) struct Question {
     /// The whole prompt, in blocks.
     pub(in crate::adapters) prompt: Vec<Block>,
+    /// Pictures and documents that the prompt names.
+    pub(in crate::adapters) files: Vec<Attachment>,
     /// Whether the requests may mark the blocks that the service should cache.
     pub(in crate::adapters) marks: bool,
     /// The model, as the program names it.
