@@ -11,7 +11,6 @@ use kd_core::text::Text;
 use kd_core::{Prompt, Request};
 use memchr::memmem;
 use sha2::{Digest, Sha256};
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
@@ -21,22 +20,46 @@ use std::task::{Context, Poll};
 
 /// Minimum bytes of a history that is written while it is sent.
 const WRITTEN_FROM: usize = 256 << 10;
-/// Maximum bytes of the history in one piece of the body.
+/// Bytes of the history, before they are escaped, and of the JSON in one piece of the body.
 const PIECE_BYTES_MAX: usize = 64 << 10;
+/// Bytes of the history that are always written: a character has at most four.
+const MINIMUM: usize = 4;
 
 /// A body. Its length is known from the start.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    parts: VecDeque<Part>,
+    /// The JSON around the pieces of the history, without them.
+    json: Bytes,
+    history: Text,
+    /// Where the history stands in the JSON.
+    cuts: Vec<Cut>,
+    /// The next cut, and what is written of the JSON and of the history before it.
+    next: usize,
+    json_at: usize,
+    text_at: usize,
     /// Bytes that were not taken yet.
     left: u64,
 }
 
-#[derive(Debug)]
-enum Part {
-    Json(Bytes),
-    /// A part of the history, to be escaped.
-    Text(Text, Range<usize>),
+/// A place in the JSON at which a part of the history stands, to be escaped. Small: a long history has thousands, for each
+/// member.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    json: u32,
+    from: u32,
+    to: u32,
+}
+
+impl Cut {
+    /// Returns the cut at a position; `None` beyond 4 GiB.
+    fn at(json: usize, text: &Range<usize>) -> Option<Self> {
+        let small = |at: usize| u32::try_from(at).ok();
+        Some(Self {
+            json: small(json)?,
+            from: small(text.start)?,
+            to: small(text.end)?,
+        })
+    }
 }
 
 impl Written {
@@ -48,17 +71,24 @@ impl Written {
         request: &Request,
         build: impl Fn(&Request) -> serde_json::Value,
     ) -> serde_json::Result<Self> {
-        let Some(pieces) = Pieces::of(&request.prompt) else {
-            let mut whole = Self::default();
-            whole.push(Part::Json(serde_json::to_vec(&build(request))?.into()));
-            return Ok(whole);
-        };
-        let short = Request {
-            prompt: pieces.placeholders(&request.prompt),
-            ..request.clone()
-        };
-        let json = serde_json::to_vec(&build(&short))?;
-        Ok(pieces.put_into(json.into(), &request.prompt.history))
+        let pieces = Pieces::of(&request.prompt);
+        let split = pieces.map(|pieces| {
+            let short = Request {
+                prompt: pieces.placeholders(&request.prompt),
+                ..request.clone()
+            };
+            let json = serde_json::to_vec(&build(&short))?;
+            Ok(pieces.put_into(&json, &request.prompt.history))
+        });
+        if let Some(written) = split.transpose()?.flatten() {
+            return Ok(written);
+        }
+        let json: Bytes = serde_json::to_vec(&build(request))?.into();
+        Ok(Self {
+            left: json.len() as u64,
+            json,
+            ..Self::default()
+        })
     }
 
     /// Returns the number of bytes.
@@ -66,23 +96,43 @@ impl Written {
         self.left
     }
 
-    fn push(&mut self, part: Part) {
-        self.left += match &part {
-            Part::Json(json) => json.len() as u64,
-            Part::Text(text, range) => {
-                let pieces = Chunks(&text[range.clone()]);
-                pieces.map(|piece| escaped_len(piece) as u64).sum()
+    /// Returns the next bytes; empty at the end.
+    fn take(&mut self) -> Bytes {
+        let mut piece = Vec::new();
+        while piece.len() < PIECE_BYTES_MAX {
+            let Some(cut) = self.cuts.get(self.next).copied() else {
+                let rest = self.json.split_off(self.json_at.min(self.json.len()));
+                self.json = Bytes::new();
+                self.json_at = 0;
+                if piece.is_empty() {
+                    return rest;
+                }
+                piece.extend_from_slice(&rest);
+                break;
+            };
+            let at = cut.json as usize;
+            piece.extend_from_slice(&self.json[self.json_at..at]);
+            self.json_at = at;
+            let from = self.text_at.max(cut.from as usize);
+            let text = &self.history[from..cut.to as usize];
+            let room = PIECE_BYTES_MAX.saturating_sub(piece.len()).max(MINIMUM);
+            let text = &text[..text.floor_char_boundary(room)];
+            escape(text, &mut piece);
+            self.text_at = from + text.len();
+            if self.text_at == cut.to as usize {
+                self.next += 1;
+                self.text_at = 0;
             }
-        };
-        self.parts.push_back(part);
+        }
+        piece.into()
     }
 }
 
 impl From<Written> for reqwest::Body {
-    fn from(mut body: Written) -> Self {
-        match (body.parts.len(), body.parts.front_mut()) {
-            (1, Some(Part::Json(json))) => std::mem::take(json).into(),
-            _ => Self::wrap(body),
+    fn from(body: Written) -> Self {
+        match body.cuts.is_empty() {
+            true => body.json.into(),
+            false => Self::wrap(body),
         }
     }
 }
@@ -96,26 +146,16 @@ impl Body for Written {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let body = self.get_mut();
-        let piece = match body.parts.pop_front() {
-            None => return Poll::Ready(None),
-            Some(Part::Json(json)) => json,
-            Some(Part::Text(text, range)) => {
-                let piece = Chunks(&text[range.clone()]).next().unwrap_or_default();
-                let mut json = Vec::with_capacity(piece.len() + piece.len() / 16 + 2);
-                escape(piece, &mut json);
-                let rest = range.start + piece.len()..range.end;
-                if !rest.is_empty() {
-                    body.parts.push_front(Part::Text(text, rest));
-                }
-                json.into()
-            }
-        };
+        if body.left == 0 {
+            return Poll::Ready(None);
+        }
+        let piece = body.take();
         body.left -= piece.len() as u64;
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.parts.is_empty()
+        self.left == 0
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -136,12 +176,11 @@ impl<'t> Iterator for Chunks<'t> {
     }
 }
 
-/// Writes a text as in a JSON string, without the quotes.
+/// Appends a text as in a JSON string, without the quotes.
 fn escape(text: &str, out: &mut Vec<u8>) {
-    // A text that is written to memory cannot fail.
-    let _ = serde_json::to_writer(&mut *out, text);
-    out.pop();
-    out.remove(0);
+    // A text always becomes JSON.
+    let json = serde_json::to_vec(text).unwrap_or_default();
+    out.extend_from_slice(json.get(1..json.len().saturating_sub(1)).unwrap_or_default());
 }
 
 /// Returns the length of a text in a JSON string.
@@ -223,44 +262,40 @@ impl Pieces {
         }
     }
 
-    /// Puts the pieces where their placeholders are.
-    fn put_into(&self, json: Bytes, history: &Text) -> Written {
-        let mut body = Written::default();
+    /// Puts the pieces where their placeholders are. `None` if they are too far apart.
+    fn put_into(&self, json: &[u8], history: &Text) -> Option<Written> {
+        let mut rest = Vec::with_capacity(json.len() / 2);
+        let mut cuts: Vec<Cut> = Vec::with_capacity(self.spans.len());
+        let mut left = 0;
         let mut from = 0;
-        // The last piece, as long as the next may join it.
-        let mut last: Option<Range<usize>> = None;
-        for at in memmem::find_iter(&json, self.mark.as_bytes()) {
+        for at in memmem::find_iter(json, self.mark.as_bytes()) {
             let number = &json[at + self.mark.len()..];
             let digits = number.iter().take_while(|b| b.is_ascii_digit()).count();
             let number = std::str::from_utf8(&number[..digits]).ok();
-            let span = number
-                .and_then(|number| self.spans.get(number.parse::<usize>().ok()?))
-                .cloned();
+            let span = number.and_then(|number| self.spans.get(number.parse::<usize>().ok()?));
             let Some(span) = span else {
                 continue;
             };
-            last = match last {
-                Some(before) if at == from && before.end == span.start => {
-                    Some(before.start..span.end)
-                }
-                before => {
-                    let before = before.map(|range| Part::Text(history.clone(), range));
-                    before.into_iter().for_each(|part| body.push(part));
-                    if from < at {
-                        body.push(Part::Json(json.slice(from..at)));
-                    }
-                    Some(span)
-                }
-            };
+            rest.extend_from_slice(&json[from..at]);
+            let cut = Cut::at(rest.len(), span)?;
+            match cuts.last_mut() {
+                Some(last) if last.json == cut.json && last.to == cut.from => last.to = cut.to,
+                _ => cuts.push(cut),
+            }
+            let pieces = Chunks(&history[span.clone()]);
+            left += pieces.map(|piece| escaped_len(piece) as u64).sum::<u64>();
             from = at + self.mark.len() + digits + 1;
         }
-        if let Some(range) = last {
-            body.push(Part::Text(history.clone(), range));
-        }
-        if from < json.len() {
-            body.push(Part::Json(json.slice(from..)));
-        }
-        body
+        rest.extend_from_slice(&json[from..]);
+        rest.shrink_to_fit();
+        cuts.shrink_to_fit();
+        Some(Written {
+            left: left + rest.len() as u64,
+            json: rest.into(),
+            history: history.clone(),
+            cuts,
+            ..Written::default()
+        })
     }
 }
 

@@ -49,11 +49,11 @@ fn a_long_history_is_written_in_pieces_and_the_bytes_stay_the_same() {
     for messages in [0, 1, 40, 3_000] {
         let request = with_history(messages);
         let body = Written::new(&request, build).unwrap();
-        let parts = body.parts.len();
+        let cuts = body.cuts.len();
         let (text, most) = read(body);
         assert_eq!(text, build(&request).to_string(), "{messages}");
         let is_long = request.prompt.history.len() >= WRITTEN_FROM;
-        assert_eq!(is_long, parts > 1, "{messages}");
+        assert_eq!(is_long, cuts > 0, "{messages}");
         if is_long {
             assert!(most < 2 * PIECE_BYTES_MAX, "{most}");
         }
@@ -75,15 +75,10 @@ fn bodies_share_the_text_of_the_history() {
     let request = with_history(3_000);
     let bodies = [(); 8].map(|()| Written::new(&request, build).unwrap());
     for body in &bodies {
-        let texts = body.parts.iter().filter_map(|part| match part {
-            Part::Text(text, _) => Some(text.as_ptr()),
-            Part::Json(_) => None,
-        });
-        assert!(texts.eq(std::iter::repeat_n(request.prompt.history.as_ptr(), 3_002)));
-        let json = body.parts.iter().map(|part| match part {
-            Part::Text(..) => 0,
-            Part::Json(json) => json.len(),
-        });
-        assert!(json.sum::<usize>() < 3_000 * 40);
+        assert_eq!(body.history.as_ptr(), request.prompt.history.as_ptr());
+        // One text, and a block for each message.
+        assert_eq!(body.cuts.len(), 3_002);
+        let held = body.json.len() + size_of_val(body.cuts.as_slice());
+        assert!(held < 3_000 * 52, "{held}");
     }
 }
