@@ -666,6 +666,7 @@ impl View {
         });
         match place {
             Some(at) => {
+                let at = self.below_question(at, message);
                 let mut content = show(message.clone());
                 if let Content::Message {
                     trace: shown,
@@ -681,6 +682,34 @@ impl View {
                 self.push_message(message.clone());
             }
         }
+    }
+
+    /// Moves the panel of an arriving answer below a message of the user that was saved before the answer, as another window
+    /// may do. Returns its place.
+    fn below_question(&mut self, at: usize, message: &Message) -> usize {
+        let is_before = |panel: &Panel| {
+            let said = panel.content.message();
+            said.is_some_and(|said| said.is_king() && said.seq < message.seq)
+        };
+        let question = self.panels.iter().rposition(is_before);
+        let Some(to) = question.filter(|to| *to > at && message.replaces().is_none()) else {
+            return at;
+        };
+        for moved in at..=to {
+            self.touch(Some(moved));
+        }
+        if let Some(panels) = self.panels.get_mut(at..=to) {
+            panels.rotate_left(1);
+        }
+        let turns = self.turns.iter_mut().chain(self.streams.values_mut());
+        for place in turns.filter_map(|turn| turn.panel.as_mut()) {
+            *place = match *place {
+                place if place == at => to,
+                place if (at..=to).contains(&place) => place - 1,
+                place => place,
+            };
+        }
+        to
     }
 
     /// Adds the usage of a turn.

@@ -88,6 +88,43 @@ fn bodies(view: &View) -> Vec<String> {
     shown.collect()
 }
 
+/// Another window sends a message while members of this one speak.
+#[test]
+fn an_answer_saved_after_a_message_of_another_window_is_below_it() {
+    let added = |seq, from: &str, turn: Option<u32>| Event::MessageAdded {
+        message: message(seq, from, "x"),
+        turn: turn.map(TurnId::new),
+        found: turn.is_none(),
+    };
+    let mut view = View::open([message(1, "king", "x")]);
+    for event in [
+        queued(1, "claude"),
+        queued(2, "codex"),
+        // Saved before the message of the other window, which was seen first.
+        added(3, "king", None),
+        added(2, "claude", Some(1)),
+        finished(1, "claude", Some(2)),
+        Event::StreamFound {
+            seat: seat("cursor"),
+            delta: Delta::Text { text: "So".into() },
+        },
+        added(4, "codex", Some(2)),
+        finished(2, "codex", Some(4)),
+        added(5, "cursor", None),
+    ] {
+        view.fold(&event);
+    }
+    let order: Vec<u32> = view
+        .panels
+        .iter()
+        .filter_map(|panel| panel.content.message().map(|message| message.seq))
+        .collect();
+    assert_eq!(order, [1, 2, 3, 4, 5]);
+    assert!(view.growing_turns().next().is_none());
+    // It counts in the round of the newest message.
+    assert_eq!(view.round().len(), 2);
+}
+
 #[test]
 fn a_turn_keeps_its_place_when_it_becomes_a_message() {
     let mut view = View::open([message(1, "king", "Why\u{1b}[2J?")]);
