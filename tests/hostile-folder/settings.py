@@ -279,7 +279,7 @@ HARMLESS = {
     "deliberation.meta.planner", "deliberation.council.voting.threshold",
     "deliberation.iteration.convergenceThreshold", "deliberation.iteration.improvementThreshold", "deliberation.iteration.strategy",
     "deliberation.askBack", "deliberation.memory.enabled", "deliberation.memory.compression", "deliberation.answer",
-    "think.fast", "think.rigorous", "think.arbiter", "serve.acting", "serve.models.<name>.members", "chat.theme", "chat.notify", "chat.frame", "marks.hint", "local.offline", "local.threads",
+    "think.fast", "think.rigorous", "think.arbiter", "serve.acting", "serve.models.<name>.members", "chat.theme", "chat.notify", "chat.frame", "chat.screen", "marks.hint", "local.offline", "local.threads",
     "forum.skip_probability", "forum.scheduler", "forum.interval", "forum.voting_cycles", "forum.quorum", "forum.rule", "forum.skips_max",
     "forum.delay_secs_min", "forum.delay_secs_max", "forum.guests", "forum.posts_per_minute", "forum.posts_per_day", "peasant.agent", "peasant.max_iterations", "lord.agent", "lord.max_cycles",
     "agents.<name>.role", "agents.<name>.temperature", "agents.<name>.top_p", "agents.<name>.min_p", "agents.<name>.seed",
@@ -323,6 +323,7 @@ DANGEROUS = {
     "forum.servers.<name>.agents": ["ada"],
     "local.model": "/tmp/other.gguf",
     "chat.keys.<name>": "ctrl+o",
+    "chat.shell": True,
     "forum.store": "/tmp/other.db",
     "forum.unconfirmed": "keep,set,text",
 }

@@ -7,6 +7,7 @@ mod sending;
 mod slash;
 
 pub use self::search::Search;
+pub(crate) use self::sending::Asks;
 pub use self::sending::{Consent, Naming};
 use crate::compare::Comparison;
 use crate::complete::Candidates;
@@ -19,6 +20,7 @@ use crate::paint::Link;
 use crate::panels::{COLUMNS_MAX, Frame, Look};
 use crate::picker::{Picked, Picker};
 use crate::select::{Area, Selection};
+use crate::text::clean;
 use crate::text::style::Styles;
 use crate::theme::Theme;
 use kd_app::{ChatOpening, Older, Said, ThreadRow, Unsaid};
@@ -65,6 +67,8 @@ pub struct Settings {
     pub frame: Frame,
     /// Whether the terminal opens links.
     pub links: bool,
+    /// Whether an input that begins with `!` is a shell line.
+    pub shell: bool,
     /// Masked in the user's input.
     pub secrets: kd_core::secrets::Secrets,
 }
@@ -108,6 +112,8 @@ pub enum Msg {
     Refused(String),
     /// Text returned from the editor.
     Edited(String),
+    /// The output of a shell line, as a block.
+    Ran(String),
     /// What this input attaches, if it names files.
     Weighed(String, Option<String>),
     /// The message whose files were read, or why it is not sent.
@@ -152,6 +158,8 @@ pub enum Effect {
     Export(Option<String>),
     /// Edit a text in the user's editor.
     Edit(String),
+    /// Run a shell line.
+    Shell(String),
     /// Add a sent message to the history.
     Remember(String),
     /// Notify the user, who is looking elsewhere.
@@ -402,12 +410,33 @@ impl App {
                 self.read(read, &mut fx);
                 self.weigh(&mut fx);
             }
+            Msg::Ran(output) => {
+                self.ran(&output);
+                self.dirty = true;
+            }
             Msg::Edited(text) => {
                 self.editor.set(text.trim_end_matches('\n'));
                 self.dirty = true;
             }
         }
         fx
+    }
+
+    /// Returns the loaded messages as text, for the scrollback; `None` without any.
+    pub fn transcript(&self) -> Option<String> {
+        let look = self.look();
+        let mut cards: Vec<String> = self
+            .log
+            .newest_first()
+            .map(|m| {
+                let (mark, style) = look.speaker(&m.from);
+                let name = format!("{mark} {}", clean::line(&m.from));
+                let body = clean::text(&m.shown()).trim_end().to_owned();
+                format!("{}\n{body}\n", look.styles.paint(style, &name))
+            })
+            .collect();
+        cards.reverse();
+        (!cards.is_empty()).then(|| cards.join("\n") + "\n")
     }
 
     /// Returns the look of panels.

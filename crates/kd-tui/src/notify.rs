@@ -3,6 +3,9 @@
 
 use crate::clipboard::through;
 
+/// Maximum characters of a line.
+const LINE_CHARS_MAX: usize = 120;
+
 /// The value of `chat.notify`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notify {
@@ -11,6 +14,8 @@ pub enum Notify {
     Auto,
     /// An escape sequence.
     Osc,
+    /// A notification of the desktop, by the system's own program; without one, as `Auto`.
+    Native,
     /// The terminal bell.
     Bell,
     /// No notification.
@@ -19,11 +24,7 @@ pub enum Notify {
 
 /// Returns the bytes that notify with a line; `None` if notifications are off.
 pub fn bytes(how: Notify, line: &str, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    let line: String = line
-        .chars()
-        .filter(|c| !c.is_control() && *c != ';')
-        .take(120)
-        .collect();
+    let line = plain(line);
     let program = env("TERM_PROGRAM").unwrap_or_default();
     let term = env("TERM").unwrap_or_default();
     let nine = format!("\x1b]9;{line}\x1b\\");
@@ -45,8 +46,55 @@ pub fn bytes(how: Notify, line: &str, env: &dyn Fn(&str) -> Option<String>) -> O
         Notify::Off => None,
         Notify::Bell => Some(bell),
         Notify::Osc => Some(through(&known.unwrap_or(nine), env)),
-        Notify::Auto => Some(known.map_or(bell, |k| through(&k, env))),
+        Notify::Auto | Notify::Native => Some(known.map_or(bell, |k| through(&k, env))),
     }
+}
+
+/// Returns the line without what could steer a terminal.
+fn plain(line: &str) -> String {
+    let plain = |c: &char| !c.is_control() && *c != ';';
+    line.chars().filter(plain).take(LINE_CHARS_MAX).collect()
+}
+
+/// A program of the system that shows a notification, the variable of the desktops that have it, and its arguments before
+/// the line.
+type Program = (&'static str, &'static str, &'static [&'static str]);
+/// The programs, in the order to try them. The line is an argument of its own, never a part of a script.
+const PROGRAMS: &[Program] = &[
+    ("WAYLAND_DISPLAY", "notify-send", &["--app-name=kd", "--"]),
+    ("DISPLAY", "notify-send", &["--app-name=kd", "--"]),
+    (
+        MACOS,
+        "osascript",
+        &[
+            "-e",
+            "on run argv",
+            "-e",
+            "display notification (item 1 of argv) with title \"kd\"",
+            "-e",
+            "end run",
+        ],
+    ),
+];
+/// Set by macOS for programs of a user's session.
+const MACOS: &str = "__CF_USER_TEXT_ENCODING";
+
+/// Returns the command lines that show a notification of the desktop, in the order to try them; none unless the setting
+/// asks for them. The settings name no program.
+pub fn programs(how: Notify, line: &str, env: &dyn Fn(&str) -> Option<String>) -> Vec<Vec<String>> {
+    let is_here = |name: &str| env(name).is_some_and(|value| !value.is_empty());
+    let rows = PROGRAMS
+        .iter()
+        .filter(|(desktop, ..)| how == Notify::Native && is_here(desktop));
+    let mut lines: Vec<Vec<String>> = rows
+        .map(|(_, program, args)| {
+            let args = args.iter().map(|arg| (*arg).to_owned());
+            let words = [(*program).to_owned()].into_iter().chain(args);
+            words.chain([format!("kd: {}", plain(line))]).collect()
+        })
+        .collect();
+    lines.dedup();
+    lines
 }
 
 /// Returns the bytes that show in the taskbar or tab whether members are answering (OSC 9;4). `None` in terminals that
@@ -90,6 +138,19 @@ mod tests {
         ] {
             assert_eq!(progress(true, &with(other)), None, "{other:?}");
         }
+    }
+
+    #[test]
+    fn a_desktop_is_told_by_its_own_program_and_only_if_asked_for() {
+        let env =
+            |name: &str| matches!(name, "DISPLAY" | "WAYLAND_DISPLAY").then(|| ":0".to_owned());
+        let told = programs(Notify::Native, "done; $(id)\u{7}", &env);
+        let line = "kd: done $(id)";
+        assert_eq!(told, [["notify-send", "--app-name=kd", "--", line]]);
+        assert!(programs(Notify::Auto, "done", &env).is_empty());
+        assert!(programs(Notify::Native, "done", &|_| None).is_empty());
+        let bell = bytes(Notify::Native, "done", &|_| None);
+        assert_eq!(bell.as_deref(), Some("\x07"), "without a desktop");
     }
 
     #[test]

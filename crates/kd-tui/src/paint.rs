@@ -112,7 +112,8 @@ impl Painter {
             self.out.extend_from_slice(b"\x1b[?25l");
         }
         if self.stale {
-            self.out.extend_from_slice(b"\x1b[m\x1b[2J");
+            // The blank is for tmux, which moves the screen into its history when it is cleared from the very first cell.
+            self.out.extend_from_slice(b"\x1b[m\x1b[H \x1b[J\x1b[H");
             self.style = PLAIN;
             self.shown = Buffer::empty(next.area);
             self.links.fill(Vec::new());

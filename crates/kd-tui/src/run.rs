@@ -10,8 +10,9 @@ use crate::inline::FRAME;
 use crate::keys::{Input, Reply};
 use crate::notify::{self, Notify};
 use crate::paint::Painter;
+use crate::shell;
 use crate::signals::{Caught, Signals};
-use crate::terminal::Terminal;
+use crate::terminal::{self, Place, Terminal};
 use kd_app::{ChatHost, Session, Subscription, Update, UserError};
 use kd_core::search_path;
 use kd_core::slash::Way;
@@ -53,6 +54,8 @@ pub enum Start {
 pub struct Ended {
     /// The thread that was open.
     pub thread: Option<String>,
+    /// The messages of the thread as text, if the screen was drawn in the scrollback.
+    pub transcript: Option<String>,
     /// Whether it ended without a command of the user: by Ctrl+C, a signal, or a lost terminal.
     pub interrupted: bool,
 }
@@ -65,16 +68,17 @@ pub async fn run(
     mut app: App,
     host: Arc<dyn ChatHost>,
     start: Start,
-    notify: Notify,
+    (notify, place): (Notify, Place),
 ) -> io::Result<Ended> {
     let signals = Signals::listen(false)?;
-    let terminal = Terminal::enter()?;
+    let terminal = Terminal::enter(place)?;
     let (inbox, messages) = mpsc::unbounded_channel();
     app.update(Msg::Now(Timestamp::now()), &|_| Vec::new());
     let mut stage = Stage {
         app,
         host,
         notify,
+        place,
         terminal,
         painter: Painter::default(),
         buffer: Buffer::empty(Rect::ZERO),
@@ -113,6 +117,7 @@ struct Stage {
     app: App,
     host: Arc<dyn ChatHost>,
     notify: Notify,
+    place: Place,
     terminal: Terminal,
     painter: Painter,
     buffer: Buffer,
@@ -224,6 +229,10 @@ impl Stage {
             closing.abort();
         }
         Ok(Ended {
+            transcript: self
+                .app
+                .transcript()
+                .filter(|_| self.place == Place::Inline),
             thread: self.app.thread.clone(),
             interrupted: self.gone || self.app.interrupted,
         })
@@ -411,16 +420,26 @@ impl Stage {
                 }
             }
             Effect::Edit(text) => self.edit(&text),
+            Effect::Shell(line) => self.ask(move |_| match shell::run(&line) {
+                Ok(output) => Msg::Ran(output),
+                Err(error) => Msg::Refused(format!("/bin/sh cannot be started: {error}")),
+            }),
             Effect::Remember(text) => {
                 let host = self.host.clone();
                 tokio::task::spawn_blocking(move || host.remember(&text));
             }
             Effect::Notify(line) => {
-                let host = &self.host;
-                if let Some(bytes) = notify::bytes(self.notify, &line, &|n| host.var(n)) {
-                    // If the terminal is gone, its input ends the loop.
-                    let _ = self.terminal.write(bytes.as_bytes());
-                }
+                let (how, host) = (self.notify, self.host.clone());
+                // A program may take a while.
+                tokio::task::spawn_blocking(move || {
+                    let env = |name: &str| host.var(name);
+                    let mut programs = notify::programs(how, &line, &env).into_iter();
+                    if !programs.any(|program| runs(&program)) {
+                        let bytes = notify::bytes(how, &line, &env).unwrap_or_default();
+                        // If the terminal is gone, its input ends the loop.
+                        let _ = terminal::write(bytes.as_bytes());
+                    }
+                });
             }
             Effect::Suspend => self.away(|| {
                 let own = rustix::process::getpid();
@@ -614,6 +633,18 @@ fn outside(name: &str, home: Option<&str>) -> Command {
     let home = home.filter(|home| Path::new(home).is_absolute() && Path::new(home).is_dir());
     command.env("PATH", path).current_dir(home.unwrap_or("/"));
     command
+}
+
+/// Runs a program without input and output. Returns false if that fails.
+fn runs(program: &[String]) -> bool {
+    let Some((name, args)) = program.split_first() else {
+        return false;
+    };
+    let mut command = outside(name, None);
+    command.args(args);
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
+    let status = quiet.stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
 }
 
 /// Pipes a text to a program. Returns false if that fails.

@@ -2,6 +2,7 @@
 //! lines are marked, and their text with paragraphs as they were before they were wrapped.
 
 use crate::log::Item;
+use crate::text::markdown::continued;
 use crate::text::wrap::{Line, width};
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
@@ -93,11 +94,15 @@ impl Selection {
             let Some((left, line)) = line(at).filter(|_| !columns.is_empty()) else {
                 continue;
             };
-            let inside = columns.start.saturating_sub(left)..columns.end.saturating_sub(left);
-            let piece = cut(line, &inside);
             let is_joined = gap != "\n";
+            let mark = if is_joined { continued(line) } else { 0 };
+            let inside = columns.start.saturating_sub(left)..columns.end.saturating_sub(left);
+            let inside = inside.start.max(mark)..inside.end.max(mark);
+            let piece = cut(line, &inside);
             text.push_str(gap);
             text.push_str(match is_joined && !text.is_empty() {
+                // The spaces of code count.
+                true if mark > 0 => &piece,
                 true => piece.trim(),
                 false => piece.trim_end(),
             });

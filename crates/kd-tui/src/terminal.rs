@@ -20,12 +20,28 @@ use std::io;
 use std::thread::JoinHandle;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
+/// Where a screen is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// On the terminal's alternate screen: what was there before comes back at the end.
+    #[default]
+    Alternate,
+    /// Below what was printed before, which scrolls up. The terminal keeps what is printed afterwards.
+    Inline,
+}
+
 /// Alternate screen, no auto-wrap, bracketed paste, focus events, mouse wheel and drags, kitty keyboard protocol, saved title.
 const ENTER: &[u8] =
     b"\x1b[22;0t\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[?1004h\x1b[?1002h\x1b[?1006h\x1b[>1u";
 /// Undoes all of that in reverse order; ends a pending synchronized update and shows the cursor.
 const LEAVE: &[u8] =
     b"\x1b[?2026l\x1b[m\x1b[<u\x1b[?1006l\x1b[?1002l\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l\x1b[23;0t";
+/// Like [`ENTER`] and [`LEAVE`], without the alternate screen. The blank is for tmux, which moves the screen into its history
+/// when it is cleared from the very first cell.
+const ENTER_INLINE: &[u8] =
+    b"\x1b[22;0t\x1b[?7l\x1b[?2004h\x1b[?1004h\x1b[?1002h\x1b[?1006h\x1b[>1u";
+const LEAVE_INLINE: &[u8] =
+    b"\x1b[?2026l\x1b[m\x1b[<u\x1b[?1006l\x1b[?1002l\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[r\x1b[H \x1b[J\r\x1b[23;0t";
 /// Asks for the background color, synchronized updates and the keyboard protocol; every terminal answers the last
 /// query.
 const QUERIES: &[u8] = b"\x1b]11;?\x1b\\\x1b[?2026$p\x1b[?u\x1b[c";
@@ -38,6 +54,7 @@ const ESCAPE: Timespec = Timespec {
 /// The terminal in use.
 #[derive(Debug)]
 pub(crate) struct Terminal {
+    place: Place,
     inputs: UnboundedReceiver<Input>,
     sender: UnboundedSender<Input>,
     reader: Option<(JoinHandle<()>, OwnedFd)>,
@@ -45,9 +62,10 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Takes over the terminal. Fails if stdin or stdout is not one.
-    pub(crate) fn enter() -> io::Result<Self> {
+    pub(crate) fn enter(place: Place) -> io::Result<Self> {
         let (sender, inputs) = mpsc::unbounded_channel();
         let mut terminal = Self {
+            place,
             inputs,
             sender,
             reader: None,
@@ -62,7 +80,15 @@ impl Terminal {
         if !termios::isatty(stdout()) {
             return Err(io::ErrorKind::NotConnected.into());
         }
-        guard::take(Termios::make_raw, Typed::Kept, ENTER, LEAVE)?;
+        let (enter, leave) = match self.place {
+            Place::Alternate => (ENTER.to_vec(), LEAVE),
+            Place::Inline => {
+                // What was printed before moves into the scrollback.
+                let rows = usize::from(self.size().1);
+                ([&b"\n".repeat(rows), ENTER_INLINE].concat(), LEAVE_INLINE)
+            }
+        };
+        guard::take(Termios::make_raw, Typed::Kept, &enter, leave)?;
         // Close-on-exec: an agent started meanwhile would otherwise keep its end open.
         let (stopped, stop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let sender = self.sender.clone();
@@ -101,6 +127,11 @@ impl Terminal {
     pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<()> {
         guard::write(bytes)
     }
+}
+
+/// Writes bytes to the terminal, whoever holds it.
+pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
+    guard::write(bytes)
 }
 
 impl Drop for Terminal {
@@ -154,7 +185,7 @@ mod tests {
     #[test]
     fn a_panic_gives_the_terminal_back_before_it_is_told() {
         if std::env::var_os(INSIDE).is_some() {
-            let _terminal = super::Terminal::enter().expect("a terminal");
+            let _terminal = super::Terminal::enter(super::Place::Alternate).expect("a terminal");
             panic!("on purpose");
         }
         let pty = native_pty_system()

@@ -1,6 +1,7 @@
 //! Colors: a style for every role, by the terminal's color depth and its light or dark background. Color is never the
 //! only cue: every role has a word or a mark as well.
 
+use crate::text::markdown::CODE_GROUND;
 use anstyle::{AnsiColor, Effects};
 use ratatui_core::style::{Color, Modifier, Style};
 
@@ -48,7 +49,12 @@ pub struct Theme {
     depth: Depth,
     ground: Ground,
     fixed: bool,
+    /// The background of code: a little lighter or darker than that of the terminal, once that is known.
+    code: Option<(u8, u8, u8)>,
 }
+
+/// How much the background of code differs, of 255: 6 %.
+const CODE_SHIFT: u8 = 15;
 
 /// Detects the color depth from the environment.
 pub fn depth(env: &dyn Fn(&str) -> Option<String>) -> Depth {
@@ -93,6 +99,7 @@ impl Theme {
             depth,
             ground,
             fixed: choice != Choice::Auto,
+            code: None,
         }
     }
 
@@ -100,11 +107,16 @@ impl Theme {
     pub fn learn(&mut self, r: u8, g: u8, b: u8) -> bool {
         let light = (299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b)) / 1000 > 127;
         let ground = if light { Ground::Light } else { Ground::Dark };
-        let news = !self.fixed && ground != self.ground;
-        if news {
+        let shift = |v: u8| match ground {
+            Ground::Dark => v.saturating_add(CODE_SHIFT),
+            Ground::Light => v.saturating_sub(CODE_SHIFT),
+        };
+        let before = *self;
+        self.code = Some((shift(r), shift(g), shift(b)));
+        if !self.fixed {
             self.ground = ground;
         }
-        news
+        *self != before
     }
 
     /// Returns whether colors are used.
@@ -117,6 +129,11 @@ impl Theme {
         let mut out = Style::new();
         if let Some(anstyle::Color::Ansi(color)) = style.get_fg_color() {
             out = out.fg(self.color(color));
+        }
+        if style.get_bg_color() == CODE_GROUND.get_bg_color()
+            && let Some(color) = self.code_ground()
+        {
+            out = out.bg(color);
         }
         let effects = style.get_effects();
         for (effect, modifier) in [
@@ -132,6 +149,21 @@ impl Theme {
             }
         }
         out
+    }
+
+    /// Returns the background of code, where the terminal has told its own and has colors close to it.
+    fn code_ground(&self) -> Option<Color> {
+        let (r, g, b) = self.code?;
+        match self.depth {
+            Depth::None | Depth::Sixteen => None,
+            Depth::Indexed => {
+                let light = (299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b)) / 1000;
+                // The ramp of grays.
+                let step = light.saturating_sub(8).div_ceil(10).min(23) as u8;
+                Some(Color::Indexed(232 + step))
+            }
+            Depth::True => Some(Color::Rgb(r, g, b)),
+        }
     }
 
     /// Returns one of the 16 colors as this theme shows it. The members' six follow Okabe and Ito's palette for
@@ -230,6 +262,25 @@ mod tests {
         assert!(!auto.learn(250, 250, 250));
         let mut dark = Theme::new(Choice::Dark, Depth::True, Ground::Dark);
         assert!(!dark.learn(255, 255, 255));
+    }
+
+    #[test]
+    fn code_has_a_ground_only_where_the_terminal_told_its_own() {
+        let theme = |depth, answer: Option<(u8, u8, u8)>| {
+            let mut theme = Theme::new(Choice::Auto, depth, Ground::Dark);
+            if let Some((r, g, b)) = answer {
+                theme.learn(r, g, b);
+            }
+            theme.of(CODE_GROUND).bg
+        };
+        let dark = Some((30, 30, 30));
+        assert_eq!(theme(Depth::True, dark), Some(Color::Rgb(45, 45, 45)));
+        let light = Some((255, 250, 240));
+        assert_eq!(theme(Depth::True, light), Some(Color::Rgb(240, 235, 225)));
+        assert_eq!(theme(Depth::Indexed, dark), Some(Color::Indexed(236)));
+        assert_eq!(theme(Depth::True, None), None);
+        assert_eq!(theme(Depth::Sixteen, dark), None);
+        assert_eq!(theme(Depth::None, dark), None);
     }
 
     /// Relative luminance, WCAG 2.

@@ -232,6 +232,7 @@ fn settings() -> Settings {
         keys: Arc::default(),
         frame: Frame::Box,
         links: true,
+        shell: false,
         secrets: kd_core::secrets::Secrets::default(),
     }
 }
@@ -1988,5 +1989,105 @@ fn a_refusal_is_readable_in_full_at_any_width() {
                 .join(" ");
             assert!(shown.contains(why), "{size:?}: {screen}");
         }
+    }
+}
+
+#[test]
+fn a_shell_line_is_shown_runs_after_a_key_and_its_output_is_only_a_draft() {
+    let allowed = || Settings {
+        shell: true,
+        ..settings()
+    };
+    let mut play = Play::with(allowed(), Vec::new());
+    let shells = |fx: &[Effect]| -> Vec<String> {
+        let lines = fx.iter().filter_map(|fx| match fx {
+            Effect::Shell(line) => Some(line.clone()),
+            _ => None,
+        });
+        lines.collect()
+    };
+    let typed = play.keys_at(100_000, b"!ls -la\r");
+    assert!(!goes_out(&typed) && shells(&typed).is_empty());
+    assert!(play.shows("not run yet, in this folder: ls -la"));
+    assert!(play.shows("run it? y: yes"));
+    play.app
+        .painted(Timestamp::from_millisecond(100_000).expect("a time"));
+    assert!(
+        shells(&play.keys_at(100_100, b"\ry")).is_empty(),
+        "too soon"
+    );
+    assert_eq!(shells(&play.keys_at(100_400, b"y")), ["ls -la"]);
+    play.keys(b"Why?");
+    let output = "[attached: `output of ls -la`, 2 bytes]\n```\nx\n```";
+    let fx = play.app.update(Msg::Ran(output.into()), &no_files);
+    assert!(fx.is_empty(), "{fx:?}");
+    let whole = play.app.editor.whole().into_owned();
+    assert_eq!(whole, format!("Why?\n\n{output}\n"));
+    assert!(play.shows("nothing is sent yet"));
+    let sent = play.keys(b"\r");
+    let body = sent.iter().find_map(|fx| match fx {
+        Effect::Send(Op::Say { body, .. }) => Some(body.clone()),
+        _ => None,
+    });
+    assert_eq!(body.as_deref(), Some(whole.trim()));
+    // No: it comes back. Pasted: it is a message, and so is everything without the setting.
+    play.keys_at(200_000, b"!rm x\r");
+    assert!(shells(&play.keys_at(200_900, b"n")).is_empty());
+    assert_eq!(play.app.editor.text(), "!rm x");
+    let mut play = Play::with(allowed(), Vec::new());
+    assert!(goes_out(&play.keys(b"\x1b[200~!rm x\x1b[201~\r")));
+    let mut play = Play::new(Vec::new());
+    assert!(goes_out(&play.keys(b"!ls\r")));
+}
+
+#[test]
+fn code_has_a_ground_and_its_broken_lines_a_mark() {
+    let line = "writers_queue_up_one_after_the_other(and_wait) ".repeat(2);
+    let body = format!("Look:\n\n```rust\nlet x = 1;\n{line}\n```\n\nend");
+    let mut play = Play::new(vec![message(2, "codex", &body)]);
+    assert!(play.shows("│  ↪  "), "{}", play.screen((80, 24)));
+    let grounds = |play: &mut Play| {
+        let area = Rect::new(0, 0, 80, 24);
+        let mut buffer = Buffer::empty(area);
+        play.screen((80, 24));
+        draw(&mut play.app, &mut buffer);
+        let cells = buffer.content.iter().filter(|cell| cell.bg != Color::Reset);
+        let colors: std::collections::BTreeSet<String> =
+            cells.clone().map(|cell| format!("{:?}", cell.bg)).collect();
+        (colors.into_iter().collect::<Vec<_>>(), cells.count())
+    };
+    assert_eq!(
+        grounds(&mut play),
+        (Vec::new(), 0),
+        "the terminal has not answered"
+    );
+    play.keys(b"\x1b]11;rgb:1e1e/1e1e/1e1e\x1b\\");
+    let (colors, cells) = grounds(&mut play);
+    assert_eq!(colors, ["Rgb(45, 45, 45)"]);
+    assert!(cells > 3 * 70, "the lines are filled: {cells}");
+    play.app.theme = Theme::new(Choice::Auto, Depth::None, Ground::Dark);
+    play.keys(b"\x1b]11;rgb:1e1e/1e1e/1e1e\x1b\\");
+    assert_eq!(grounds(&mut play).1, 0);
+}
+
+#[test]
+fn a_narrow_strip_has_the_sum_of_all_members() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    for (turn, name) in [(1, "claude"), (2, "codex"), (3, "cursor")] {
+        play.turn(turn, name);
+        play.text(turn, "SQLite.");
+        let usage = Usage {
+            output_tokens: 30,
+            cost_usd: Some(0.0001),
+            ..Usage::default()
+        };
+        play.ends(turn, name, turn + 1, usage);
+    }
+    let wide = play.screen((140, 24));
+    assert!(wide.contains("claude 30 tokens $0.0001"), "{wide}");
+    assert!(!wide.contains("90 tokens"), "{wide}");
+    for columns in [80, 60] {
+        let narrow = play.screen((columns, 24));
+        assert!(narrow.contains("90 tokens $0.0003"), "{narrow}");
     }
 }

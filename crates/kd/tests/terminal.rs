@@ -114,6 +114,56 @@ fn three_stream_a_resize_and_ctrl_c_leave_the_terminal_as_it_was() {
     );
 }
 
+/// A chat without the alternate screen, in which a shell line is run.
+#[test]
+fn a_chat_in_the_scrollback_leaves_its_messages_there() {
+    let script = r#"{"runs": [[{"text": "An answer that stays."}, {"finish": {}}]]}"#;
+    let (home, work) = home(&serde_json::json!({
+        "council": {"members": ["ada"], "auto_messages": 0},
+        "chat": {"screen": "never", "shell": true},
+        "agents": {"ada": {"backend": "scripted", "model": "ada.json"}},
+    }));
+    std::fs::write(work.join("ada.json"), script).expect("written");
+    let pty = native_pty_system()
+        .openpty(size(80, 24))
+        .expect("a terminal");
+    let mut command = CommandBuilder::new(cargo_bin("kd"));
+    command.env_clear();
+    command.env("HOME", home.path());
+    command.env("PATH", "/usr/bin:/bin");
+    command.env(support::SANDBOX, "false");
+    command.env("TERM", "xterm-256color");
+    command.env("LANG", "C.UTF-8");
+    command.args(["chat", "--new"]);
+    command.cwd(&work);
+    let mut child = pty.slave.spawn_command(command).expect("it runs");
+    let mut screen = Screen::new(pty.master.as_ref(), 80, 24);
+    screen.parser.process(b"$ kd chat\r\n");
+    let mut keys = pty.master.take_writer().expect("a keyboard");
+    screen.wait_for(&["No messages yet", "Enter: send"]);
+    assert!(!screen.parser.screen().alternate_screen());
+    keys.write_all(b"!echo from-$((40 + 2))\r").expect("typed");
+    screen.wait_for(&["run it? y: yes"]);
+    // The key counts once the question was shown for a moment.
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    keys.write_all(b"y").expect("typed");
+    screen.wait_for(&["from-42", "nothing is sent yet"]);
+    keys.write_all(b"\r").expect("typed");
+    screen.wait_for(&["An answer that stays.", "your turn"]);
+    keys.write_all(b"/quit\r").expect("typed");
+    assert!(child.wait().expect("it ends").success());
+    let shown = screen.wait_for(&["ada\nAn answer that stays.", "go on: kd chat council-"]);
+    assert!(shown.contains("from-42"), "{shown}");
+    assert!(
+        !shown.contains("Enter: send"),
+        "nothing of the screen is left:\n{shown}"
+    );
+    // What was there before is in the scrollback.
+    screen.parser.screen_mut().set_scrollback(1000);
+    let before = screen.parser.screen().contents();
+    assert!(before.contains("$ kd chat"), "{before}");
+}
+
 /// Creates a working folder in a new home with this configuration.
 fn home(config: &serde_json::Value) -> (tempfile::TempDir, std::path::PathBuf) {
     let home = tempfile::tempdir().expect("a folder");

@@ -412,9 +412,11 @@ pub const KEYS: &[Key] = &[
     key("eval.maxUsd", Kind::Number { min: 0.0, max: 1_000_000.0 }, "0.5", "Maximum US dollars that `eval.share` may spend in a day (UTC), in all projects together. Counts from your own file; others can only lower it.").limit(Limit::Default),
 
     key("chat.theme", Kind::OneOf(&["auto", "dark", "light", "terminal", "plain"]), "\"auto\"", "Colors of the `kd chat` screen: from the terminal's background, for a dark or a light one, only its 16-color palette, or none.").short_env("KD_THEME").free(),
-    key("chat.notify", Kind::OneOf(&["auto", "osc", "bell", "off"]), "\"auto\"", "How the `kd chat` screen notifies you that members are done while its window has no focus.").short_env("KD_NOTIFY").free(),
+    key("chat.notify", Kind::OneOf(&["auto", "native", "osc", "bell", "off"]), "\"auto\"", "How the `kd chat` screen notifies you that members are done while its window has no focus. `native` asks the desktop (`notify-send`, `osascript`).").short_env("KD_NOTIFY").free(),
 
     key("chat.frame", Kind::OneOf(&["box", "bar"]), "\"box\"", "How messages are framed on the `kd chat` screen: a box, or only a bar at their left.").short_env("KD_FRAME").free(),
+    key("chat.screen", Kind::OneOf(&["auto", "always", "never"]), "\"auto\"", "Whether the `kd chat` screen uses the terminal's alternate screen. With `never` the messages are in the scrollback after the end; `auto` means always, except in Zellij.").short_env("KD_SCREEN").free(),
+    key("chat.shell", Kind::Bool, "false", "Whether an input of the `kd chat` screen that begins with `!` is a shell line: it is shown, runs after a `y`, and its output becomes a part of your draft. Only from your own file.").never(),
     key("chat.keys.<name>", Kind::Text, "\"\"", "The keys of an action of the `kd chat` screen, for example `\"search\": \"ctrl+r\"`; several with spaces between, none if empty. `/keys` in the chat lists the actions. Only from your own file.").never(),
 
     key("forum.store", Kind::Words, "null", "Where posts are stored: a path, or postgresql://user@host/name; unset means .kd/forum.db."),

@@ -257,6 +257,10 @@ pub struct ChatConfig {
     pub theme: ChatTheme,
     /// The signal that the members are done.
     pub notify: ChatNotify,
+    /// Where it is drawn.
+    pub screen: ChatScreen,
+    /// Whether an input that begins with `!` is a shell line.
+    pub shell: bool,
     /// The frames of messages.
     pub frame: ChatFrame,
     /// The keys of actions, by the action's name.
@@ -289,10 +293,25 @@ pub enum ChatNotify {
     Auto,
     /// An escape sequence.
     Osc,
+    /// A notification of the desktop, by the system's own program.
+    Native,
     /// The terminal bell.
     Bell,
     /// No notification.
     Off,
+}
+
+/// `chat.screen`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChatScreen {
+    /// On the alternate screen, except in Zellij.
+    #[default]
+    Auto,
+    /// On the alternate screen.
+    Always,
+    /// In the terminal's scrollback, which has the messages after the end.
+    Never,
 }
 
 /// `chat.frame`

@@ -174,6 +174,10 @@ impl App {
         self.reading = false;
         // The notice was about the previous line.
         self.toast = None;
+        if let Some(line) = self.shell_line(&text) {
+            fx.push(Effect::Remember(text.clone()));
+            return self.ask_to_run(&text, &line);
+        }
         match slash::read(&text) {
             Line::Say(body) => {
                 fx.push(Effect::Remember(text.clone()));
@@ -198,6 +202,13 @@ impl App {
                 self.tell(why);
             }
         }
+    }
+
+    /// Returns the shell line of an input, where the settings allow it: all of it was typed, on one line.
+    fn shell_line(&self, text: &str) -> Option<String> {
+        let line = text.strip_prefix('!')?.trim();
+        let is_one = !line.is_empty() && !line.contains('\n');
+        (self.settings.shell && self.is_typed && is_one).then(|| line.to_owned())
     }
 
     fn escape(&mut self, fx: &mut Vec<Effect>) {

@@ -2,6 +2,7 @@
 //! sent.
 
 use super::{App, Effect};
+use crate::editor::Move;
 use crate::keymap::Action;
 use crate::keys::{Code, Key};
 use kd_app::{Said, Unsaid};
@@ -38,10 +39,21 @@ impl Naming {
     }
 }
 
-/// A question about the files of a message.
+/// What the user is asked before it happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// Whether to attach the files of a message.
+    Files,
+    /// Whether to run this shell line.
+    Command(String),
+}
+
+/// A question about the files of a message, or about a shell line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consent {
-    /// Which files, and why.
+    /// What is asked.
+    pub asks: Asks,
+    /// Which files, and why; or the shell line.
     pub doubts: String,
     /// The time when it was first shown.
     shown: Option<Timestamp>,
@@ -200,6 +212,7 @@ impl App {
             Err(Unsaid::Asks { doubts, .. }) => {
                 self.note(format!("not sent yet: {doubts}"));
                 self.consent = Some(Consent {
+                    asks: Asks::Files,
                     doubts,
                     shown: None,
                 });
@@ -242,12 +255,19 @@ impl App {
         let is_plain = !key.ctrl && !key.alt;
         match key.code {
             Code::Char('y' | 'Y') if is_plain && was_read => {
-                self.consent = None;
-                if let Some(message) = self.attaching.clone() {
-                    fx.push(Effect::Attach {
-                        message,
-                        agreed: true,
-                    });
+                let consent = self.consent.take();
+                match consent.map(|consent| consent.asks) {
+                    Some(Asks::Command(line)) => {
+                        self.tell(format!("runs: {line}"));
+                        fx.push(Effect::Shell(line));
+                    }
+                    Some(Asks::Files) | None => {
+                        let message = self.attaching.clone();
+                        fx.extend(message.map(|message| Effect::Attach {
+                            message,
+                            agreed: true,
+                        }));
+                    }
                 }
             }
             Code::Char('n' | 'N') if is_plain => self.decline(fx),
@@ -256,7 +276,38 @@ impl App {
         }
     }
 
+    /// Asks whether to run a shell line, which the user typed after `!`.
+    pub(super) fn ask_to_run(&mut self, text: &str, line: &str) {
+        if self.attaching.is_some() {
+            self.editor.give_back(text, self.is_typed);
+            return self.tell("a message waits for its files: try again");
+        }
+        self.note(format!("not run yet, in this folder: {line}"));
+        self.consent = Some(Consent {
+            asks: Asks::Command(line.to_owned()),
+            doubts: line.to_owned(),
+            shown: None,
+        });
+    }
+
+    /// Adds the output of a shell line to the draft. Nothing is sent.
+    pub(super) fn ran(&mut self, output: &str) {
+        let gap = match self.editor.is_empty() {
+            true => "",
+            false => "\n\n",
+        };
+        self.editor.go(Move::End);
+        self.editor.paste(&format!("{gap}{output}\n"));
+        self.tell("the output is in your draft; nothing is sent yet");
+    }
+
     fn decline(&mut self, fx: &mut Vec<Effect>) {
+        if let Some(Asks::Command(line)) = self.consent.as_ref().map(|consent| &consent.asks) {
+            let text = format!("!{line}");
+            self.consent = None;
+            self.put_back(&text, true);
+            return self.tell("not run");
+        }
         let next = "not sent; in `backticks`, @NAME is text";
         self.unattached(next.to_owned());
         self.weigh(fx);

@@ -1,6 +1,6 @@
 //! The header and the status line: as much as fits, most important first.
 
-use crate::app::App;
+use crate::app::{App, Asks};
 use crate::keymap::Action;
 use crate::panels::Look;
 use crate::text::clean;
@@ -107,7 +107,11 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
         .collect();
     let mut parts: Vec<(Style, String)> = Vec::new();
     if let Some(consent) = &app.consent {
-        parts.push((strong, "attach it? y: yes".to_owned()));
+        let what = match consent.asks {
+            Asks::Files => "attach it",
+            Asks::Command(_) => "run it",
+        };
+        parts.push((strong, format!("{what}? y: yes")));
         parts.push((strong, format!("n or {}", hint(look, Action::Escape, "no"))));
         parts.push((dim, clean::line(&consent.doubts)));
     } else if let Some(search) = &app.search {

@@ -35,6 +35,10 @@ pub(super) fn lines(width: usize, map: &Keymap) -> Vec<Line> {
         ("@member", "only that member, once"),
         ("@all", "every member, then the discussion"),
         ("@path", "attaches the file; Tab completes its path"),
+        (
+            "!command",
+            "runs it if `chat.shell` is on; the output goes into your draft",
+        ),
     ] {
         lines.extend(row(left, what, width));
     }

@@ -41,6 +41,13 @@ impl Pen<'_> {
                 at += width;
             }
         }
+        // The background of code fills the line.
+        let ground = line.last().and_then(|span| self.theme.of(span.style).bg);
+        if let Some(ground) = ground {
+            for x in at..right {
+                self.buffer[(x, y)].set_bg(ground);
+            }
+        }
         at
     }
 

@@ -166,7 +166,17 @@ fn strip_at(view: &View, spoke: &[Spoke<'_>], speaking: &[&Turn], look: &Look, l
         let lead = if level < 5 { "turn " } else { "" };
         let turn = format!("{lead}{} of {}", course.number, course.of);
         parts.push(vec![Span::plain(turn)]);
-    } else if speaking.is_empty() && view.waiting.is_empty() {
+    }
+    // Where there is no room for the facts of each member, their sum.
+    if (1..LEVELS - 1).contains(&level) {
+        let mut sum = Usage::default();
+        spoke.iter().for_each(|one| sum.add(&one.used));
+        let facts = used(&sum);
+        if !facts.is_empty() {
+            parts.push(vec![Span::new(dim, facts.trim_start().to_owned())]);
+        }
+    }
+    if view.course.is_none() && speaking.is_empty() && view.waiting.is_empty() {
         parts.push(vec![Span::new(Style::new().bold(), "your turn")]);
     }
     let mut line = vec![Span::plain(" ")];
@@ -186,14 +196,21 @@ fn facts(one: &Spoke<'_>, level: u8) -> String {
         facts.push_str(&format!(" {}", length(one.took)));
     }
     if level < 1 {
-        let tokens = one.used.output_tokens;
-        if tokens > 0 {
-            let noun = if tokens == 1 { "token" } else { "tokens" };
-            facts.push_str(&format!(" {tokens} {noun}"));
-        }
-        if let Some(price) = one.used.price() {
-            facts.push_str(&format!(" {price}"));
-        }
+        facts.push_str(&used(&one.used));
+    }
+    facts
+}
+
+/// Returns tokens and cost, each after a space.
+fn used(used: &Usage) -> String {
+    let mut facts = String::new();
+    let tokens = used.output_tokens;
+    if tokens > 0 {
+        let noun = if tokens == 1 { "token" } else { "tokens" };
+        facts.push_str(&format!(" {tokens} {noun}"));
+    }
+    if let Some(price) = used.price() {
+        facts.push_str(&format!(" {price}"));
     }
     facts
 }

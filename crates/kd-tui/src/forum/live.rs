@@ -7,7 +7,7 @@ use crate::keys::{Input, Reply};
 use crate::paint::Painter;
 use crate::run::{self};
 use crate::signals::{Caught, Signals};
-use crate::terminal::Terminal;
+use crate::terminal::{Place, Terminal};
 use kd_app::{ErrorKind, UserError};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -42,7 +42,7 @@ struct Screen {
 /// If stdin or stdout is not a terminal, the signal handlers cannot be installed, or the terminal cannot be written.
 pub async fn run(reader: Reader, library: Arc<dyn Library>) -> io::Result<()> {
     let mut signals = Signals::listen(false)?;
-    let terminal = Terminal::enter()?;
+    let terminal = Terminal::enter(Place::Alternate)?;
     let looking = look(&library, reader.wants(), Duration::ZERO);
     let mut screen = Screen {
         reader,

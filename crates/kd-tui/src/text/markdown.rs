@@ -5,7 +5,7 @@ use super::clean;
 use super::highlight;
 use super::style::Styles;
 use super::table::{self, Cell};
-use super::wrap::{Line, Span, wrap_spans};
+use super::wrap::{Line, Span, line_width, wrap_spans};
 use anstyle::{AnsiColor, Style};
 use kd_core::markdown::bounded;
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
@@ -14,6 +14,26 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Par
 pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS);
+
+/// The background of code: a role, which a theme gives a color. Nothing else has a background.
+pub const CODE_GROUND: Style = Style::new().bg_color(Some(anstyle::Color::Ansi(AnsiColor::Black)));
+/// Columns before a line of code.
+const INDENT_COLUMNS: usize = 4;
+/// The beginning of a line that continues a line of code, instead of the indentation.
+const GOES_ON: &str = " ↪ ";
+const GOES_ON_ASCII: &str = " > ";
+
+/// Returns the columns before the text of a line that continues a line of code; zero for other lines.
+pub(crate) fn continued(line: &[Span]) -> usize {
+    let is_mark = |span: &Span| [GOES_ON, GOES_ON_ASCII].contains(&span.text.as_str());
+    match line
+        .windows(2)
+        .position(|two| is_mark(&two[0]) && two[1].style == CODE_GROUND)
+    {
+        Some(at) => line_width(&line[..at + 2]),
+        None => 0,
+    }
+}
 
 /// Maximum bytes of a text to lay out; far more than anyone reads on a terminal.
 pub const SHOWN_BYTES_MAX: usize = 512 << 10;
@@ -401,14 +421,23 @@ impl Renderer {
     }
 
     fn code_block(&mut self, language: &str, code: &str) {
-        const INDENT: &str = "    ";
-        let room = self.room().saturating_sub(INDENT.len()).max(1);
+        let room = self.room().saturating_sub(INDENT_COLUMNS).max(1);
         let mut state = highlight::State::new(language);
         for line in code.trim_end_matches('\n').split('\n') {
             // Code is cut at the line width, not between words: spaces count.
-            for piece in hard_wrap(&state.line(line), room) {
-                let mut indented = vec![Span::plain(INDENT)];
-                indented.extend(piece);
+            for (i, piece) in hard_wrap(&state.line(line), room).into_iter().enumerate() {
+                let indent = match i {
+                    0 => Span::plain("   "),
+                    _ => Span::new(
+                        Style::new().dimmed(),
+                        self.styles.glyph(GOES_ON, GOES_ON_ASCII),
+                    ),
+                };
+                let mut indented = vec![indent, Span::new(CODE_GROUND, " ")];
+                indented.extend(piece.into_iter().map(|span| Span {
+                    style: span.style.bg_color(CODE_GROUND.get_bg_color()),
+                    ..span
+                }));
                 self.emit(indented);
             }
         }

@@ -49,8 +49,9 @@ impl Styles {
         }
     }
 
-    /// Returns the text in a style, if styles are on.
+    /// Returns the text in a style, if styles are on. Without a theme there is no background.
     pub fn paint(&self, style: Style, text: &str) -> String {
+        let style = style.bg_color(None);
         if self.color && !text.is_empty() && style != Style::new() {
             format!("{style}{text}{style:#}")
         } else {

@@ -10,11 +10,12 @@ use kd_app::council::told;
 use kd_app::trust::Loaded;
 use kd_app::{Kingdom, Runtime};
 use kd_core::Timestamp;
-use kd_core::config::{ChatFrame, ChatNotify, ChatTheme};
+use kd_core::config::{ChatFrame, ChatNotify, ChatScreen, ChatTheme};
 use kd_core::protocols::PROTOCOLS;
 use kd_tui::keymap::Keymap;
 use kd_tui::notify::Notify;
 use kd_tui::panels::Frame;
+use kd_tui::terminal::Place;
 use kd_tui::theme::{Choice, Theme, depth, ground};
 use kd_tui::{App, Settings, Start};
 use std::io::Write;
@@ -62,19 +63,24 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         zone: jiff::tz::TimeZone::system(),
         modes: PROTOCOLS.iter().map(|p| p.name).collect(),
         sent: chat.sent(),
+        shell: chat.kingdom().config().chat.shell,
         secrets: chat.secrets().clone(),
     };
     let mut app = App::new(settings, Timestamp::now());
     wrong.extend(demo.iter().flat_map(|text| text.lines()).map(str::to_owned));
     app.report(wrong);
-    let notify = notify(chat.kingdom().config().chat.notify);
-    let ended = runtime.block_on(kd_tui::run(app, Arc::new(chat), start, notify));
+    let config = &chat.kingdom().config().chat;
+    let how = (notify(config.notify), place(config.screen, here));
+    let ended = runtime.block_on(kd_tui::run(app, Arc::new(chat), start, how));
     drop(runtime);
     let ended = ended.map_err(|e| {
         Error::new("terminal", Exit::Error, "the terminal cannot be used")
             .because(e)
             .next("kd chat --plain works everywhere")
     })?;
+    if let Some(text) = ended.transcript {
+        let _ = write!(crate::out::stdout(), "{text}");
+    }
     if let Some(id) = ended.thread {
         let _ = writeln!(crate::out::stderr(), "go on: kd chat {id}");
     }
@@ -133,10 +139,22 @@ fn choice(theme: ChatTheme) -> Choice {
     }
 }
 
+/// Returns where the screen is drawn. Zellij's own keys scroll only what is not on the alternate screen.
+fn place(screen: ChatScreen, here: &Here) -> Place {
+    match screen {
+        ChatScreen::Never => Place::Inline,
+        ChatScreen::Auto if here.var("ZELLIJ").is_some_and(|value| !value.is_empty()) => {
+            Place::Inline
+        }
+        ChatScreen::Auto | ChatScreen::Always => Place::Alternate,
+    }
+}
+
 fn notify(how: ChatNotify) -> Notify {
     match how {
         ChatNotify::Auto => Notify::Auto,
         ChatNotify::Osc => Notify::Osc,
+        ChatNotify::Native => Notify::Native,
         ChatNotify::Bell => Notify::Bell,
         ChatNotify::Off => Notify::Off,
     }
