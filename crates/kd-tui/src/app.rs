@@ -735,10 +735,16 @@ impl App {
 
     /// Returns why another session has to wait: what was sent to this one would be lost.
     fn must_wait(&self) -> Option<&'static str> {
+        if self.consent.is_some() {
+            return Some("answer the question first: y or n");
+        }
+        if self.attaching.is_some() {
+            return Some("a file is being read: try again in a moment");
+        }
         if self.log.view.is_busy() || (self.ready && self.unsaid.is_some()) {
             return Some("members are speaking: wait for them, or stop them with Esc first");
         }
-        let waits = self.changing || self.attaching.is_some() || !self.outbox.is_empty();
+        let waits = self.changing || !self.outbox.is_empty();
         waits.then_some("the thread is not open yet: try again in a moment")
     }
 

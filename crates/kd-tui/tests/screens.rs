@@ -2030,12 +2030,13 @@ fn a_shell_line_is_shown_runs_after_a_key_and_its_output_is_only_a_draft() {
         _ => None,
     });
     assert_eq!(body.as_deref(), Some(whole.trim()));
-    // No: it comes back. Pasted: it is a message, and so is everything without the setting.
+    // No: it comes back. Pasted: it is asked about, too. Without the setting it is a message.
     play.keys_at(200_000, b"!rm x\r");
     assert!(shells(&play.keys_at(200_900, b"n")).is_empty());
     assert_eq!(play.app.editor.text(), "!rm x");
     let mut play = Play::with(allowed(), Vec::new());
-    assert!(goes_out(&play.keys(b"\x1b[200~!rm x\x1b[201~\r")));
+    assert!(!goes_out(&play.keys(b"\x1b[200~!rm x\x1b[201~\r")));
+    assert!(play.shows("run it? y: yes"));
     let mut play = Play::new(Vec::new());
     assert!(goes_out(&play.keys(b"!ls\r")));
 }
@@ -2090,4 +2091,30 @@ fn a_narrow_strip_has_the_sum_of_all_members() {
         let narrow = play.screen((columns, 24));
         assert!(narrow.contains("90 tokens $0.0003"), "{narrow}");
     }
+}
+
+#[test]
+fn while_a_file_is_read_members_can_be_stopped_and_quitting_keeps_the_message() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    play.turn(1, "claude");
+    play.text(1, "SQL");
+    assert!(goes_out(&play.keys(b"And @src/main.rs?\r")));
+    let stopped = play.keys(b"\x1b");
+    assert!(
+        stopped.contains(&Effect::Send(Op::Interrupt)),
+        "{stopped:?}"
+    );
+    let mut play = Play::new(Vec::new());
+    assert!(goes_out(&play.keys(b"And @src/main.rs?\r")));
+    play.keys(b"/new\r");
+    assert!(play.shows("a file is being read: try again in a moment"));
+    let left = play.keys(b"/quit\r");
+    assert!(left.contains(&Effect::Close), "{left:?}");
+    assert_eq!(play.app.editor.text(), "And @src/main.rs?");
+    // The file comes too late.
+    let late = play.attached(Ok(kd_app::Said {
+        body: "And @src/main.rs?".into(),
+        ..kd_app::Said::default()
+    }));
+    assert!(!goes_out(&late), "{late:?}");
 }

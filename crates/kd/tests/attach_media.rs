@@ -1,15 +1,13 @@
 //! Pictures and PDF documents attached with `@PATH` and `--attach`, through the real program: the bytes on each wire, what
 //! members and the user are told, and the copy beside the thread.
 
-mod support;
-
+use crate::support::{Home, Said};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kd_fake::{Fake, Reply, Script, Wire};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
-use support::{Home, Said};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x03\0\0\0\x02\x58\x08\x06\0\0\0";
 const PDF: &[u8] = b"%PDF-1.7\n1 0 obj <</Type /Page>> endobj";

@@ -8,6 +8,7 @@ mod acting;
 mod ask;
 mod ask_back;
 mod attach;
+mod attach_media;
 mod batch;
 mod cache;
 mod chat;

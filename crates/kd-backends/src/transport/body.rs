@@ -180,7 +180,10 @@ impl<'t> Iterator for Chunks<'t> {
 fn escape(text: &str, out: &mut Vec<u8>) {
     // A text always becomes JSON.
     let json = serde_json::to_vec(text).unwrap_or_default();
-    out.extend_from_slice(json.get(1..json.len().saturating_sub(1)).unwrap_or_default());
+    out.extend_from_slice(
+        json.get(1..json.len().saturating_sub(1))
+            .unwrap_or_default(),
+    );
 }
 
 /// Returns the length of a text in a JSON string.

@@ -571,7 +571,7 @@ impl Call {
             return Err(status::not_a_stream(&self.service, &mime, &body).into());
         }
         let failure = status::of(&self.service, &self.model, code.as_u16(), &headers, &body);
-        let refuses_files = matches!(code.as_u16(), 400 | 404 | 413 | 415 | 422 | 500 | 501);
+        let refuses_files = matches!(code.as_u16(), 400 | 404 | 413 | 415 | 422 | 501);
         Err(match request.schema.is_some() {
             true if refuses_form(code.as_u16(), &body) => Refusal::Form(failure),
             _ if refuses_files && !request.attachments.is_empty() => Refusal::Files(failure),

@@ -204,11 +204,12 @@ impl App {
         }
     }
 
-    /// Returns the shell line of an input, where the settings allow it: all of it was typed, on one line.
+    /// Returns the shell line of an input of one line, where the settings allow it. The user is asked about every one, typed
+    /// or not.
     fn shell_line(&self, text: &str) -> Option<String> {
         let line = text.strip_prefix('!')?.trim();
         let is_one = !line.is_empty() && !line.contains('\n');
-        (self.settings.shell && self.is_typed && is_one).then(|| line.to_owned())
+        (self.settings.shell && is_one).then(|| line.to_owned())
     }
 
     fn escape(&mut self, fx: &mut Vec<Effect>) {
@@ -275,10 +276,13 @@ impl App {
         });
     }
 
-    /// Stops the members. Keeps the draft.
-    fn stop(&mut self, fx: &mut Vec<Effect>) {
+    /// Stops the members, whatever waits for its files. Keeps the draft.
+    pub(super) fn stop(&mut self, fx: &mut Vec<Effect>) {
         self.stopped = Some(self.now);
-        self.send(Op::Interrupt, fx);
+        match self.attaching.is_some() {
+            true => fx.push(Effect::Send(Op::Interrupt)),
+            false => self.send(Op::Interrupt, fx),
+        }
     }
 
     fn has_just_stopped(&self) -> bool {
@@ -312,6 +316,7 @@ impl App {
             fx.push(Effect::Leave);
             return;
         }
+        self.keep_unsent();
         self.leaving = true;
         fx.push(Effect::Close);
     }

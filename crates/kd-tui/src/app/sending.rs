@@ -75,6 +75,16 @@ impl App {
         }
     }
 
+    /// Puts messages that wait for files back into the input, where they are saved as a draft.
+    pub(super) fn keep_unsent(&mut self) {
+        self.consent = None;
+        if let Some(message) = self.attaching.take() {
+            self.unpost();
+            let is_typed = message.body.trim() == message.typed.trim();
+            self.put_back(&message.input(), is_typed);
+        }
+    }
+
     /// Puts a text into the input, before its current text.
     fn put_back(&mut self, text: &str, is_typed: bool) {
         match self.editor.is_empty() {

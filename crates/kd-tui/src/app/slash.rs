@@ -15,6 +15,7 @@ impl App {
             Slash::Op(Op::Interrupt) if !self.can_stop() => {
                 self.tell("nobody is speaking: there is nothing to stop");
             }
+            Slash::Op(Op::Interrupt) => self.stop(fx),
             Slash::Op(op) => {
                 self.log.follow();
                 self.send(op, fx);

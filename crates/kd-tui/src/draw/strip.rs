@@ -31,9 +31,18 @@ pub(super) fn strip(view: &View, look: &Look, width: usize) -> Option<Line> {
     if spoke.is_empty() && speaking.is_empty() {
         return None;
     }
-    let at = |level| strip_at(view, &spoke, &speaking, look, level);
-    let fitting = (0..LEVELS).map(at).find(|line| line_width(line) <= width);
-    Some(fitting.unwrap_or_else(|| clip_spans(&at(LEVELS - 1), width)))
+    let at = |(level, has_sum)| strip_at(view, &spoke, &speaking, look, (level, has_sum));
+    // Where the facts of each member do not fit, their sum; names of a running round are worth more.
+    let sums = match speaking.is_empty() {
+        true => 1..5,
+        false => 1..4,
+    };
+    let steps = [(0, false)]
+        .into_iter()
+        .chain(sums.map(|level| (level, true)));
+    let steps = steps.chain((1..LEVELS).map(|level| (level, false)));
+    let fitting = steps.map(at).find(|line| line_width(line) <= width);
+    Some(fitting.unwrap_or_else(|| clip_spans(&at((LEVELS - 1, false)), width)))
 }
 
 /// Returns the members that have spoken and are neither speaking nor next, in the order of their turns.
@@ -98,7 +107,13 @@ fn time(trace: &Trace) -> Duration {
         .unwrap_or_default()
 }
 
-fn strip_at(view: &View, spoke: &[Spoke<'_>], speaking: &[&Turn], look: &Look, level: u8) -> Line {
+fn strip_at(
+    view: &View,
+    spoke: &[Spoke<'_>],
+    speaking: &[&Turn],
+    look: &Look,
+    (level, has_sum): (u8, bool),
+) -> Line {
     let dim = Style::new().dimmed();
     let dot = look.styles.glyph(" · ", " - ");
     let mut parts: Vec<Line> = Vec::new();
@@ -167,8 +182,7 @@ fn strip_at(view: &View, spoke: &[Spoke<'_>], speaking: &[&Turn], look: &Look, l
         let turn = format!("{lead}{} of {}", course.number, course.of);
         parts.push(vec![Span::plain(turn)]);
     }
-    // Where there is no room for the facts of each member, their sum.
-    if (1..LEVELS - 1).contains(&level) {
+    if has_sum {
         let mut sum = Usage::default();
         spoke.iter().for_each(|one| sum.add(&one.used));
         let facts = used(&sum);

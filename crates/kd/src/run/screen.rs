@@ -124,7 +124,7 @@ fn start(args: &Chat, chat: &kd_app::Chat) -> Result<Start, Error> {
 fn keys(loaded: &Loaded) -> (Keymap, Vec<String>) {
     let (keys, mut wrong) = Keymap::new(&loaded.config.chat.keys);
     wrong.extend(loaded.project.refused.iter().map(|path| {
-        format!("{path} of this folder has no effect: only your own settings file changes keys")
+        format!("{path} of this folder has no effect: only your own settings file sets it")
     }));
     (keys, wrong)
 }
