@@ -1,11 +1,6 @@
 //! `kd batch run --store` and `kd worker` through the real program and a real PostgreSQL: results and threads of other
 //! machines, refusals, signals, kills, limits.
 
-#![allow(
-    clippy::print_stderr,
-    reason = "the server of tests says that it is not there"
-)]
-
 use crate::postgres_server;
 use crate::support;
 

@@ -58,6 +58,10 @@ mod versions;
 mod vote;
 
 // A real database.
+#[allow(
+    clippy::print_stderr,
+    reason = "the server of tests says that it is not there"
+)]
 #[path = "../../kd-sql/tests/support/postgres.rs"]
 mod postgres_server;
 // The tiny model of the engine's tests.

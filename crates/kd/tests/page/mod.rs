@@ -1,11 +1,6 @@
 //! The page of `kd serve`, by hand-written requests to the real program: access control, and the stream of a thread.
 //! `tests/page/run` tests it in a browser.
 
-#![allow(
-    clippy::print_stderr,
-    reason = "the server of tests says that it is not there"
-)]
-
 mod deeds;
 use crate::postgres_server;
 use crate::support;
