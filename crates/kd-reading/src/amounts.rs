@@ -521,7 +521,7 @@ fn is_when(sentence: &Sentence, number: &Number) -> bool {
     is_dated(before, behind, &number.key) || HALVES.iter().any(|half| next.starts_with(half))
 }
 
-fn numbers_of(sentence: &Sentence, language: Language) -> Vec<Number> {
+pub(super) fn numbers_of(sentence: &Sentence, language: Language) -> Vec<Number> {
     let mut numbers = number::numbers(&sentence.text, language);
     numbers.drain(..numbers.len().saturating_sub(NUMBERS_MAX));
     // `It fell in 1989, on 9 November.`

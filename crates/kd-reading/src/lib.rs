@@ -43,6 +43,7 @@ mod kind_words;
 pub mod kinds;
 mod labels;
 pub mod language;
+mod learned;
 mod led;
 mod lettered;
 mod letters;
@@ -117,6 +118,8 @@ pub enum Step {
     LastLine,
     /// A short text as a whole.
     Whole,
+    /// Weights learned from recorded replies.
+    Weights,
 }
 
 impl Step {
@@ -131,6 +134,7 @@ impl Step {
             Step::Words => "option words",
             Step::LastLine => "last line",
             Step::Whole => "whole text",
+            Step::Weights => "learned weights",
         }
     }
 }
@@ -717,7 +721,35 @@ fn only(fits: impl Iterator<Item = bool>) -> Option<usize> {
     fitting.next().is_none().then_some(at)
 }
 
+/// Minimum probability of an answer that only the [weights](learned) find.
+const ALONE_MIN: f32 = 0.9;
+/// Minimum probability of an answer that the rules find too.
+const WITH_RULES_MIN: f32 = 0.1;
+
+/// Reads prose twice, by rules and by learned weights: an answer of the rules that the weights do not expect stays open,
+/// and what the rules leave open is read if the weights are sure.
 fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
+    let read = by_rules(wanted, text);
+    let Some(ranked) = learned::rank(wanted, text) else {
+        return read;
+    };
+    match &read {
+        Ok((answer, _))
+            if ranked
+                .of(answer)
+                .is_some_and(|share| share < WITH_RULES_MIN) =>
+        {
+            Err(Unread::Ambiguous)
+        }
+        Err(why) if why.is_worth_asking() && !ends_open(wanted, text) => match ranked.best() {
+            Some((answer, share)) if share >= ALONE_MIN => Ok((answer.clone(), Step::Weights)),
+            _ => read,
+        },
+        _ => read,
+    }
+}
+
+fn by_rules(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
     let options = match wanted {
         Wanted::Option(options) => Some(options),
         Wanted::Number | Wanted::Date => None,
@@ -769,21 +801,24 @@ fn stated_in(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
         },
         Wanted::Short => short(text),
     };
-    // A reply that ends with a question or mid-sentence has not decided.
-    let is_open = match wanted {
-        // The option is chosen before the question.
-        Wanted::Option(_) => breaks_off(text),
-        Wanted::Number | Wanted::Date => asks_back(text) || breaks_off(text),
-        _ => false,
-    };
     match said {
-        Said::Words(_) | Said::LastLine(_) if is_open => Err(Unread::Ambiguous),
+        Said::Words(_) | Said::LastLine(_) if ends_open(wanted, text) => Err(Unread::Ambiguous),
         Said::Labelled(answer) => Ok((answer, Step::Labelled)),
         Said::Words(answer) => Ok((answer, Step::Words)),
         Said::LastLine(answer) => Ok((answer, Step::LastLine)),
         Said::Several => Err(Unread::Ambiguous),
         Said::Refused => Err(Unread::Refused),
         Said::Nothing => Err(Unread::Missing),
+    }
+}
+
+/// Returns whether a reply has not decided: it ends with a question, or mid-sentence.
+fn ends_open(wanted: &Wanted, text: &str) -> bool {
+    match wanted {
+        // The option is chosen before the question.
+        Wanted::Option(_) => breaks_off(text),
+        Wanted::Number | Wanted::Date => asks_back(text) || breaks_off(text),
+        _ => false,
     }
 }
 

@@ -1,0 +1,233 @@
+//! Computes the weights from the recorded and, less, the composed replies: a softmax over the candidates and "no answer", with gradients scaled
+//! by their history.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "a tool that reads and writes the files of this crate"
+)]
+
+use super::features::{self, Row};
+use super::{Answer, Wanted, softmax};
+use crate::{InObjects, Options, in_objects, plain, prose, tail, without_objects};
+use serde_json::Value;
+
+#[path = "../../tests/composed/cases.rs"]
+mod composed;
+
+const REPLIES: &str = "tests/data/replies";
+/// The corpus that is never used for training: `tests/reading.rs` measures it.
+const HELD_OUT: &str = "blind";
+/// Passes over the replies; the weights of the last ones are averaged.
+const PASSES: usize = 12;
+const AVERAGED: usize = 5;
+const RATE: f32 = 0.05;
+const DECAY: f32 = 0.003;
+/// Number of groups of authors in the cross-validation.
+const GROUPS: usize = 12;
+/// Number of composed replies of each set, and the weight of each beside a recorded one.
+const COMPOSED: usize = 2_400;
+const COMPOSED_WEIGHT: f32 = 0.1;
+const COMPOSED_SETS: [&str; 4] = ["build", "measure", "second", "third"];
+const WEIGHTS: usize = 1 << features::BITS;
+
+struct Case {
+    file: String,
+    kind: usize,
+    rows: Vec<Row>,
+    /// Index of the row that is right.
+    right: usize,
+    weight: f32,
+}
+
+/// Returns the wanted kind of a recorded reply, and the names of its options.
+fn wanted(kind: &str) -> Option<(Wanted, Vec<String>)> {
+    let (kind, rest) = kind.split_once(':').unwrap_or((kind, ""));
+    let names: Vec<String> = rest.split('|').map(str::to_owned).collect();
+    Some(match kind {
+        "choice" => (Wanted::Option(Options::new(&names)), names),
+        "yes-no" => {
+            let names = vec!["yes".to_owned(), "no".to_owned()];
+            (Wanted::Option(Options::new(&names)), names)
+        }
+        "label" => {
+            let labels: Vec<String> = ('A'..).take(names.len()).map(String::from).collect();
+            (Wanted::Option(Options::labelled(&names, &labels)), labels)
+        }
+        "number" => (Wanted::Number, Vec::new()),
+        _ => return None,
+    })
+}
+
+/// Returns the recorded replies without JSON. A number that is not found among the candidates is left out.
+fn cases() -> Vec<Case> {
+    let mut files: Vec<_> = std::fs::read_dir(REPLIES)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    let mut out = Vec::new();
+    for file in files {
+        let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(&file).unwrap();
+        for line in text.lines().filter(|line| line.contains("\"reply\"")) {
+            let value: Value = serde_json::from_str(line).unwrap();
+            let kind = value["kind"].as_str().unwrap();
+            let reply = value["reply"].as_str().unwrap();
+            out.extend(case(&name, kind, reply, value["want"].as_str()));
+        }
+    }
+    for set in COMPOSED_SETS {
+        for one in composed::cases(set).into_iter().take(COMPOSED) {
+            let kind = match one.kind.as_str() {
+                "label" => "choice:A|B|C",
+                kind => kind,
+            };
+            let case = case("", kind, &one.reply, one.want.as_deref());
+            out.extend(case.map(|case| Case {
+                weight: COMPOSED_WEIGHT,
+                ..case
+            }));
+        }
+    }
+    out
+}
+
+fn case(file: &str, kind: &str, reply: &str, want: Option<&str>) -> Option<Case> {
+    let (wanted, names) = wanted(kind)?;
+    let text = prose::without_thoughts(reply);
+    let text = plain::without_input(&text);
+    if !matches!(in_objects(&wanted, text.trim()), InObjects::None) {
+        return None;
+    }
+    let text = without_objects(text.trim());
+    let reply = super::reply(&wanted, tail(&text))?;
+    let right = match want {
+        None => reply.answers.len(),
+        Some(want) => {
+            let is_right = |answer: &Answer| match answer {
+                Answer::Option(at) => names[*at] == want,
+                Answer::Text(key) => key == want,
+            };
+            reply.answers.iter().position(is_right)?
+        }
+    };
+    Some(Case {
+        file: file.to_owned(),
+        kind: reply.kind,
+        rows: features::of(reply.kind == 2, reply.answers.len(), &reply.sentences),
+        right,
+        weight: 1.0,
+    })
+}
+
+fn shares(weights: &[f32], rows: &[Row]) -> Vec<f32> {
+    let score = |row: &Row| row.iter().map(|f| weights[usize::from(*f)]).sum();
+    softmax(&rows.iter().map(score).collect::<Vec<f32>>())
+}
+
+fn trained(cases: &[&Case]) -> Vec<f32> {
+    let mut weights = vec![0f32; WEIGHTS];
+    let mut history = vec![1e-2f32; WEIGHTS];
+    let mut average = vec![0f32; WEIGHTS];
+    let mut order: Vec<usize> = (0..cases.len()).collect();
+    let mut dice = 7u64;
+    for pass in 0..PASSES {
+        for n in (1..order.len()).rev() {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            order.swap(n, usize::try_from(dice % (n as u64 + 1)).unwrap());
+        }
+        for n in &order {
+            let case = cases[*n];
+            let shares = shares(&weights, &case.rows);
+            for (at, row) in case.rows.iter().enumerate() {
+                let off = case.weight * (shares[at] - f32::from(at == case.right));
+                if off.abs() < 1e-4 {
+                    continue;
+                }
+                for feature in row {
+                    let at = usize::from(*feature);
+                    let slope = off + DECAY * weights[at];
+                    history[at] += slope * slope;
+                    weights[at] -= RATE * slope / history[at].sqrt();
+                }
+            }
+        }
+        if pass + AVERAGED >= PASSES {
+            for (sum, weight) in average.iter_mut().zip(&weights) {
+                *sum += weight / AVERAGED as f32;
+            }
+        }
+    }
+    average
+}
+
+/// Writes the weights.
+#[test]
+#[ignore = "writes the weights"]
+fn weights() {
+    let cases = cases();
+    for (kind, name) in ["choice", "number", "side"].into_iter().enumerate() {
+        let of_kind = |case: &&Case| case.kind == kind && case.file != HELD_OUT;
+        let weights = trained(&cases.iter().filter(of_kind).collect::<Vec<_>>());
+        let most = weights.iter().map(|w| w.abs()).fold(0.0, f32::max);
+        let scale = most / 127.0;
+        let mut bytes = scale.to_le_bytes().to_vec();
+        bytes.extend(
+            weights
+                .iter()
+                .map(|w| ((w / scale).round() as i8).cast_unsigned()),
+        );
+        std::fs::write(format!("src/learned/weights/{name}.bin"), bytes).unwrap();
+    }
+}
+
+/// Prints how replies are read by weights from other authors: of each kind, by the least probability that is taken.
+#[test]
+#[ignore = "prints figures; holds nothing"]
+fn cross_validation() {
+    let cases = cases();
+    let mut files: Vec<&str> = cases.iter().map(|case| case.file.as_str()).collect();
+    files.dedup();
+    let group = |case: &Case| {
+        (case.weight == 1.0).then(|| files.iter().position(|f| *f == case.file).unwrap() % GROUPS)
+    };
+    let mut lines = String::new();
+    for kind in 0..3 {
+        let mut read: Vec<(f32, bool, bool)> = Vec::new();
+        for left_out in 0..GROUPS {
+            let others = |case: &&Case| case.kind == kind && group(case) != Some(left_out);
+            let weights = trained(&cases.iter().filter(others).collect::<Vec<_>>());
+            for case in &cases {
+                if case.kind != kind || group(case) != Some(left_out) {
+                    continue;
+                }
+                let shares = shares(&weights, &case.rows);
+                let none = case.rows.len() - 1;
+                let best = (0..=none)
+                    .max_by(|a, b| shares[*a].total_cmp(&shares[*b]))
+                    .unwrap();
+                if best != none {
+                    read.push((shares[best], best == case.right, case.right == none));
+                }
+            }
+        }
+        let readable = cases
+            .iter()
+            .filter(|c| c.kind == kind && c.weight == 1.0 && c.right + 1 < c.rows.len());
+        let readable = readable.count();
+        for least in [0.0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95] {
+            let taken: Vec<_> = read.iter().filter(|(share, ..)| *share >= least).collect();
+            let right = taken.iter().filter(|(_, right, _)| *right).count();
+            let invented = taken.iter().filter(|(.., none)| *none).count();
+            let wrong = taken.len() - right - invented;
+            lines += &format!(
+                "{kind} {least:.2}: {right} of {readable} right, {wrong} misread, {invented} invented\n"
+            );
+        }
+    }
+    println!("{lines}");
+}
