@@ -193,7 +193,7 @@ const SSH_KEYS: &[&str] = &[
     "ed25519_sk",
     "xmss",
 ];
-/// Parts of the names of examples, which hold no secrets.
+/// Parts of the names of examples: `.env.example`, `token.schema.json`. They excuse no key: `ios_dist.p12` holds one.
 const EXAMPLES: &[&str] = &[
     "example", "examples", "sample", "template", "dist", "schema",
 ];
@@ -282,16 +282,16 @@ fn is_kind(name: &str) -> bool {
         Some((stem, ending)) if !stem.is_empty() => (stem, ending),
         _ => (name, ""),
     };
-    if name
-        .split(['.', '-', '_'])
-        .any(|part| EXAMPLES.contains(&part))
-    {
-        return false;
-    }
+    let mut parts = name.split(['.', '-', '_']);
     let is_env = [".env.", ".env-", ".env_"]
         .iter()
         .any(|begin| name.starts_with(begin));
-    if name == ".env" || is_env || ENDINGS.contains(&ending) {
+    if is_env {
+        return parts
+            .next_back()
+            .is_none_or(|last| !EXAMPLES.contains(&last));
+    }
+    if ENDINGS.contains(&ending) || name == ".env" {
         return true;
     }
     let is_key = |name: &str| {
@@ -307,6 +307,9 @@ fn is_kind(name: &str) -> bool {
     };
     if ending != "pub" && (is_key(name) || (is_key(stem) && DATA.contains(&ending))) {
         return true;
+    }
+    if parts.any(|part| EXAMPLES.contains(&part)) {
+        return false;
     }
     let words = format!("_{}_", stem.replace(['.', '-', ' '], "_"));
     DATA.contains(&ending)
@@ -326,6 +329,8 @@ mod tests {
         ".env.production",
         ".env-staging",
         "prod.env",
+        ".env.example.local",
+        "sample_id_rsa",
         "id_rsa",
         "id_ed25519",
         "id_ed25519_sk",
@@ -377,6 +382,20 @@ mod tests {
                 assert!(is_sensitive(Path::new(&copy)), "{copy}");
             }
         }
+        // A key stays a key, even if a part of its name is one that examples have.
+        let certain = ENDINGS.iter().map(|ending| format!(".{ending}"));
+        let certain = certain.chain(SSH_KEYS.iter().map(|kind| format!("_{kind}")));
+        for certain in certain.collect::<Vec<_>>() {
+            for example in EXAMPLES {
+                for name in [
+                    format!("{example}{certain}"),
+                    format!("ios_{example}{certain}"),
+                    format!("prod.{example}{certain}"),
+                ] {
+                    assert!(is_sensitive(Path::new(&name)), "{name}");
+                }
+            }
+        }
         for folder in FOLDERS {
             let path = format!("home/{folder}/deep/x.md");
             assert!(is_sensitive(Path::new(&path)), "{path}");
@@ -398,6 +417,10 @@ mod tests {
         for name in [
             ".env.example",
             ".env.sample~",
+            ".env-dist",
+            ".env.local.example",
+            "prod.tfvars.example",
+            "server.key.template",
             "secrets.template.yaml",
             "token.schema.json",
             "id_ed25519.pub",
