@@ -93,24 +93,26 @@ pub static EVENTS: Format = Format {
 pub static READING: Format = Format {
     what: "the rules for reading replies",
     at: "the plan in `.kd-events.jsonl`",
-    version: 3,
+    version: 4,
     field: "`reading`, left out for 0",
     schema: "[record](schemas/record.schema.json)",
-    older: "0 to 2 are decided again by their own rules",
+    older: "0 to 3 are decided again by their own rules",
     newer: "`kd replay` and `kd why` refuse",
 };
 
 /// The rules by which a deliberation reserves and books spending.
 pub static SPENDING: Format = Format {
     what: "the rules for spending",
+    version: 3,
     field: "`spending`, left out for 0",
+    older: "0 to 2 are decided again by their own rules",
     ..READING
 };
 
 /// The rules by which a deliberation writes its conclusion.
 pub static WRITING: Format = Format {
     what: "the rules for conclusions",
-    version: 3,
+    version: 4,
     field: "`writing`, left out for 0",
     ..READING
 };

@@ -50,8 +50,13 @@ fn pass(facts: &Facts<'_>, at: usize, agreement: f64) -> String {
     let count = counts
         .rev()
         .find(|c| c.depth == 0 && c.pass as usize == number);
+    let stops = facts
+        .report
+        .as_ref()
+        .is_some_and(|r| !r.stopped_early.is_empty());
     let of = count.and_then(|count| {
-        let (low, high) = count.interval()?;
+        // Members whose votes could no longer matter were not counted: the result chose the sample.
+        let (low, high) = count.interval().filter(|_| !stops && facts.spared == 0)?;
         Some(format!(
             ", {} of {} (95 %: {low:.2} to {high:.2})",
             count.backers, count.voters

@@ -91,7 +91,7 @@ pub use counted::amount;
 pub use language::Language;
 pub use options::Options;
 
-pub use prose::{THINKING_TAGS, without_thoughts};
+pub use prose::{THINKING_TAGS, after_thinking, without_thoughts};
 
 use json::{Form, Found};
 use prose::Said;

@@ -22,7 +22,7 @@ pub use super::plain::{bare, is_about_confidence, plain_latex};
 
 pub(super) use super::plain::sentences;
 
-pub use super::thoughts::{THINKING_TAGS, without_thoughts};
+pub use super::thoughts::{THINKING_TAGS, after_thinking, without_thoughts};
 
 /// Returns the option chosen by a text.
 pub fn option(text: &str, options: &Options) -> Said<usize> {

@@ -86,10 +86,17 @@ pub(super) fn hidden(plan: &Run, text: &str) -> String {
     for seat in &plan.seats {
         // The name of an open answer in other places.
         let answer = format!("the answer of {}", seat.name());
-        text = hide::replace(&text, &answer, |_| "another answer".to_owned(), |_, _| true);
+        let by = |_: &str| "another answer".to_owned();
+        text = hide::replace_between(
+            &text,
+            &answer,
+            hide::borders_of(plan.reading),
+            by,
+            |_, _| true,
+        );
     }
     let members = plan.seats.iter().map(|s| (&s.member, s.persona.as_deref()));
-    Names::of(members, &subject).hide(&text, &plan.stand_ins)
+    Names::of(plan.reading, members, &subject).hide(&text, &plan.stand_ins)
 }
 
 /// Removes names by the rules of records without stand-ins: all become the same words.
@@ -189,7 +196,7 @@ mod tests {
 
     #[test]
     fn answers_that_are_names_stay_different_and_names_come_back() {
-        let plan = run_on(&["claude", "codex", "gemini"], "Which agent is best?", 3);
+        let plan = run_on(&["claude", "codex", "gemini"], "Which agent is best?", 4);
         let said = ["Use Claude.", "Use Codex.", "Use Gemini, not claude."];
         let shown = said.map(|text| anonymous(&plan, text));
         for (a, b) in [(0, 1), (0, 2), (1, 2)] {
@@ -202,19 +209,29 @@ mod tests {
         let claude = shown[0].trim_start_matches("Use ").trim_end_matches('.');
         assert!(shown[2].ends_with(&format!("not {claude}.")), "{shown:?}");
         let back = plan.stand_ins.in_prompt(&shown.join("\n"));
-        assert_eq!(hide::named(&back, &shown[1]), "Use Codex.");
+        assert_eq!(hide::named(4, &back, &shown[1]), "Use Codex.");
         assert_eq!(
             hide::named(
+                4,
                 &back,
                 &format!("Follow {}'s way.", claude.replace('m', "M"))
             ),
             "Follow Claude's way."
         );
-        let chinese = run_on(&["claude", "codex"], "哪个更好?", 3);
+        let chinese = run_on(&["claude", "codex"], "哪个更好?", 4);
         assert!(anonymous(&chinese, "我选claude。").starts_with("我选member "));
         // By the rules of older records, all are the same, and names have spaces around them.
-        let older = run_on(&["claude", "codex"], "哪个更好?", 2);
-        assert_eq!(anonymous(&older, "我选claude。"), "我选claude。");
+        for reading in [2, 3] {
+            let older = run_on(&["claude", "codex"], "哪个更好?", reading);
+            assert_eq!(anonymous(&older, "我选claude。"), "我选claude。");
+        }
+        let short = |reading| {
+            let mut plan = (*run_on(&["claude", "codex"], "Why?", reading)).clone();
+            plan.seats[0].persona = Some("it".into());
+            anonymous(&Run::new(plan, Default::default()), "@it said so")
+        };
+        assert_eq!(short(3), "@it said so");
+        assert_ne!(short(4), "@it said so");
         let older = run_on(&["claude", "codex"], "Which agent is best?", 2);
         assert_eq!(anonymous(&older, "Use Codex."), "Use a member.");
     }

@@ -11,7 +11,7 @@ use super::frame::{Frame, Kind};
 use super::iteration::{self, Action, PassEnd};
 use super::ledger::{Cut, Spent, prompt_bytes, wire_bytes};
 use super::machine::{COUNCIL, Deliberation, Phase, fact};
-use super::plan::{Plan, STATED, WAITS};
+use super::plan::{Plan, VOICED, WAITS};
 use super::protocols::{self, Ending, Protocol, Step};
 use super::settling::{self, Settled};
 use super::stages::{self, Asking, Conclusion, Stage, StageInput, compose};
@@ -756,7 +756,7 @@ impl Deliberation {
             let places = silent.filter_map(|f| self.plan.place(&f.seat));
             places.filter(|s| board.absent.needless.contains(s)).count() as u64
         });
-        let needless = if self.plan.writing < STATED {
+        let needless = if self.plan.writing < VOICED {
             0
         } else {
             needless
@@ -868,7 +868,7 @@ impl Deliberation {
         let Some(counted) = board
             .counted
             .as_ref()
-            .filter(|_| self.plan.writing >= STATED)
+            .filter(|_| self.plan.writing >= VOICED)
         else {
             return Voices::Council;
         };

@@ -17,6 +17,7 @@ use crate::usage::Usage;
 use kd_vote::Outcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// A logged fact. External input (a reply, a failure, a deadline) is logged before the decisions that follow from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -397,10 +398,14 @@ impl Counted {
     }
 
     /// Returns the 95 % interval of the share of voters that put the winner first, 0 to 1, as if the members were a
-    /// sample of all that could be asked (Wilson 1927). `None` without voters. It is no probability of being right.
+    /// sample of all that could be asked (Wilson 1927). `None` without voters, for estimates, of which about half are in the
+    /// middle half in any case, and for several answers of one member. It is no probability of being right.
     pub fn interval(&self) -> Option<(f64, f64)> {
         let share = kd_eval::intervals::wilson(self.backers as f64, self.voters);
-        (self.voters > 0).then_some((share.low, share.high))
+        let seats: BTreeSet<&SeatName> = self.firsts.iter().map(|first| &first.seat).collect();
+        let is_sample =
+            self.voters > 0 && !self.is_of_estimates() && seats.len() == self.firsts.len();
+        is_sample.then_some((share.low, share.high))
     }
 
     /// Returns what its rule does, in a sentence; `None` if this version has no such rule.

@@ -1,5 +1,6 @@
 //! Hides names of members, models and vendors in texts for other members.
 
+use super::plan::{READING, TAGGED};
 use super::standins::StandIns;
 use crate::borders;
 use crate::models::{self, FAMILIES, Family};
@@ -19,21 +20,28 @@ pub(crate) struct Names {
     vendors: Vec<&'static str>,
     /// The text that all members read, in lower case.
     subject: String,
+    /// Which version of the rules for reading applies.
+    reading: u32,
 }
 
 impl Names {
     /// Collects the names of members and of their display names.
     pub(crate) fn of<'m>(
+        reading: u32,
         members: impl Iterator<Item = (&'m Member, Option<&'m str>)> + Clone,
         subject: &str,
     ) -> Self {
+        let has = |text: &str, name: &str, goes: &dyn Fn(&str, Range<usize>) -> bool| {
+            has(borders_of(reading), text, name, goes)
+        };
         let families = families(members.clone().map(|(member, _)| member));
         let lower = subject.to_lowercase();
         let mut names = names(members);
         names.retain(|name| {
             // A change to review can have megabytes.
             let may = lower.contains(&name.to_lowercase());
-            !may || !has(subject, name, |text, at| is_meant(name, text, at))
+            (reading >= TAGGED || !is_short(name))
+                && (!may || !has(subject, name, &|text, at| is_meant(name, text, at)))
         });
         let vendors = families
             .iter()
@@ -41,25 +49,29 @@ impl Names {
         Self {
             members: names.into_iter().map(str::to_owned).collect(),
             vendors: vendors
-                .filter(|name| !has(&lower, name, |_, _| true))
+                .filter(|name| !has(&lower, name, &|_, _| true))
                 .collect(),
             families,
             subject: lower,
+            reading,
         }
     }
 
     /// Replaces the names in a text by stand-ins.
     pub(crate) fn hide(&self, text: &str, stand_ins: &StandIns) -> String {
         let mark = |name: &str| stand_ins.mark(name);
+        let borders = borders_of(self.reading);
         let mut text = text.to_owned();
         for name in &self.members {
-            text = replace(&text, name, mark, |text, at| is_meant(name, text, at));
+            text = replace_between(&text, name, borders, mark, |text, at| {
+                is_meant(name, text, at)
+            });
         }
         for family in &self.families {
-            text = family.without_models(&text, &self.subject, borders::of_scripts, mark);
+            text = family.without_models(&text, &self.subject, borders, mark);
         }
         for name in &self.vendors {
-            text = replace(&text, name, mark, |text, at| is_capital(&text[at]));
+            text = replace_between(&text, name, borders, mark, |text, at| is_capital(&text[at]));
         }
         stand_ins.shown(&text)
     }
@@ -76,7 +88,11 @@ impl Hidden {
     /// Hides names of members, models and vendors that the text that all read does not contain.
     pub(crate) fn of(members: &[Member], subject: &str, seed: u64) -> Self {
         Self {
-            names: Names::of(members.iter().map(|member| (member, None)), subject),
+            names: Names::of(
+                READING,
+                members.iter().map(|member| (member, None)),
+                subject,
+            ),
             stand_ins: StandIns::new(seed, subject),
         }
     }
@@ -88,10 +104,11 @@ impl Hidden {
 }
 
 /// Puts back the names behind the stand-ins that a member saw.
-pub(super) fn named(stand_ins: &[(String, String)], text: &str) -> String {
+pub(super) fn named(reading: u32, stand_ins: &[(String, String)], text: &str) -> String {
     let mut text = text.to_owned();
     for (shown, name) in stand_ins {
-        text = replace(&text, shown, |_| name.clone(), |_, _| true);
+        let by = |_: &str| name.clone();
+        text = replace_between(&text, shown, borders_of(reading), by, |_, _| true);
     }
     text
 }
@@ -148,25 +165,28 @@ pub(super) fn is_capital(word: &str) -> bool {
     word.chars().any(char::is_uppercase)
 }
 
-/// Returns whether a text has a name, ignoring case.
-fn has(text: &str, name: &str, goes: impl Fn(&str, Range<usize>) -> bool) -> bool {
+/// Returns the borders between which names are found by this version of the rules.
+pub(super) fn borders_of(reading: u32) -> borders::Borders {
+    match reading < TAGGED {
+        true => borders::of_words,
+        false => borders::of_scripts,
+    }
+}
+
+/// Returns whether a text has a name between borders, ignoring case.
+fn has(
+    borders: borders::Borders,
+    text: &str,
+    name: &str,
+    goes: impl Fn(&str, Range<usize>) -> bool,
+) -> bool {
     let found = std::cell::Cell::new(false);
     let note = |_: &str| {
         found.set(true);
         String::new()
     };
-    replace(text, name, note, goes);
+    replace_between(text, name, borders, note, goes);
     found.get()
-}
-
-/// Replaces a name in a text, ignoring case.
-pub(super) fn replace(
-    text: &str,
-    name: &str,
-    by: impl Fn(&str) -> String,
-    goes: impl Fn(&str, Range<usize>) -> bool,
-) -> String {
-    replace_between(text, name, borders::of_scripts, by, goes)
 }
 
 /// Replaces a name between borders, ignoring case.
@@ -287,11 +307,11 @@ mod tests {
     fn names_come_back_beside_any_script() {
         let stand_ins = [("member P".to_owned(), "claude".to_owned())];
         assert_eq!(
-            named(&stand_ins, "我同意member P的看法"),
+            named(READING, &stand_ins, "我同意member P的看法"),
             "我同意claude的看法"
         );
         assert_eq!(
-            named(&stand_ins, "member P2, Member P"),
+            named(READING, &stand_ins, "member P2, Member P"),
             "member P2, claude"
         );
     }

@@ -10,15 +10,15 @@ use super::frame::Frame;
 use super::iteration::{Decision, PassEnd};
 use super::labels::Labels;
 use super::ledger::{Cut, Ledger, Spent, prompt_bytes, request_bytes};
-use super::plan::{NOTED, PRIVATE, Plan, WAITS};
+use super::plan::{NOTED, PRIVATE, Plan, TAGGED, WAITS};
 use super::protocols::{self, Protocol};
 use super::reader::{Reader, Reading, Reread, Run};
+use super::spoken;
 use super::stages::{Asking, Stage};
 use super::turn::{Turn, Waiting};
 use super::verdict::Verdict;
 use crate::SeatName;
 use crate::clean::{Cleaner, clean_line};
-use crate::duet::splitter::Splitter;
 use crate::event::{Event, Outcome};
 use crate::failure::{Failure, FailureKind};
 use crate::hearing::Hearing;
@@ -384,7 +384,7 @@ impl Deliberation {
                 items: asking.items,
                 repairs: None,
                 text: String::new(),
-                live: Splitter::default(),
+                live: spoken::splitter(self.plan.reading),
                 stand_ins,
                 ear: Hearing::default(),
                 needless: false,
@@ -568,7 +568,7 @@ impl Deliberation {
             }
             Delta::Retrying { .. } => {
                 turn.text.clear();
-                turn.live = Splitter::default();
+                turn.live = spoken::splitter(self.plan.reading);
             }
             // No tools are offered here; a tool call that a service invents is shown and not executed.
             Delta::Started { .. }
@@ -586,7 +586,10 @@ impl Deliberation {
                     turn.text.clone_from(whole);
                 }
                 let heard = turn.heard(&self.plan, &turn.text);
-                if self.plan.reading >= PRIVATE && heard != turn.text {
+                // Text that was held back as a tag is told too.
+                let held = self.plan.reading >= TAGGED
+                    && !std::mem::take(&mut turn.live).finish().0.is_empty();
+                if self.plan.reading >= PRIVATE && (held || heard != turn.text) {
                     *text = Some(heard);
                 }
                 let (finish, usage) = (*finish, *usage);

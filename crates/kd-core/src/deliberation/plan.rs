@@ -96,12 +96,17 @@ pub(super) const NOTED: u32 = 2;
 pub(super) const LENIENT: u32 = 3;
 /// The first version by which private parts of replies are left out, and names have stand-ins in prompts.
 pub(super) const PRIVATE: u32 = 3;
+/// The first version that knows all tags of thinking and keeps unclosed ones as text, and that hides short names and names
+/// beside scripts without spaces.
+pub(super) const TAGGED: u32 = 4;
 /// The first version of spending by which a request waits until a running one has left room for it.
 pub(super) const WAITS: u32 = 3;
 /// The version of the rules by which new plans write conclusions.
 pub const WRITING: u32 = crate::formats::WRITING.version;
 /// The first version whose conclusions state the decision between open answers, and whose labels are replaced.
 pub(super) const STATED: u32 = 3;
+/// The first version whose headings name what was counted, and which tells who was not needed.
+pub(super) const VOICED: u32 = 4;
 /// The version of the rules by which new plans reserve and book spending.
 pub const SPENDING: u32 = crate::formats::SPENDING.version;
 

@@ -339,7 +339,7 @@ impl Report {
                 }
                 let plan = self.plan.as_ref().filter(|plan| plan.reading >= PRIVATE);
                 let is_empty = match plan {
-                    Some(_) => spoken(text).is_empty(),
+                    Some(plan) => spoken(plan.reading, text).is_empty(),
                     None => text.is_empty(),
                 };
                 if let Some(s) = self.turn(*turn) {

@@ -1,14 +1,29 @@
 //! Removes from a reply what is private: thinking and messages that some models write into their text in tags, as the
 //! [`Splitter`] does for debates and chats.
 
+use super::plan::{PRIVATE, TAGGED};
 use crate::duet::splitter::Splitter;
-use kd_reading::THINKING_TAGS;
 use serde_json::Value;
 
-/// Returns the text of a reply without its private parts. A reply in JSON keeps its form: a tag that is not closed in one
-/// text of it does not remove the other fields.
-pub(super) fn spoken(reply: &str) -> String {
-    changed(reply.trim(), &outside)
+/// Returns the text of a reply without its private parts, by this version of the rules. A reply in JSON keeps its form: a tag
+/// that is not closed in one text of it does not remove the other fields.
+pub(super) fn spoken(reading: u32, reply: &str) -> String {
+    let reply = reply.trim();
+    match reading {
+        0..PRIVATE => reply.to_owned(),
+        PRIVATE..TAGGED => changed(reply, &|text| outside(begun(text), splitter(reading))),
+        _ => changed(reply, &|text| {
+            outside(kd_reading::after_thinking(text), splitter(reading))
+        }),
+    }
+}
+
+/// Creates a splitter for this version of the rules.
+pub(super) fn splitter(reading: u32) -> Splitter {
+    match reading < TAGGED {
+        true => Splitter::older(),
+        false => Splitter::default(),
+    }
 }
 
 /// Changes the text of a reply; in JSON, each text of it.
@@ -43,9 +58,7 @@ fn change_texts(value: &mut Value, change: &impl Fn(&str) -> String) -> bool {
     }
 }
 
-fn outside(text: &str) -> String {
-    let text = begun(text);
-    let mut splitter = Splitter::default();
+fn outside(text: &str, mut splitter: Splitter) -> String {
     let mut spoken = splitter.push(text);
     spoken.push_str(&splitter.finish().0);
     match spoken == text {
@@ -54,18 +67,15 @@ fn outside(text: &str) -> String {
     }
 }
 
-/// Returns the text after thinking whose first tag is missing: some services leave it out.
+/// Returns the text after thinking whose first tag is missing, by the rules of older records.
 fn begun(text: &str) -> &str {
+    const END: &str = "</think>";
     let lower = text.to_ascii_lowercase();
-    let ends = THINKING_TAGS.iter().filter_map(|name| {
-        let end = format!("</{name}>");
-        let at = lower.find(&end)?;
-        let before = &lower[..at];
-        let mut names = THINKING_TAGS.iter();
-        let is_begun = names.any(|name| before.contains(&format!("<{name}")));
-        (!is_begun && !before.ends_with('`')).then(|| at + end.len())
+    let end = lower.find(END).filter(|end| {
+        let before = &lower[..*end];
+        !before.contains("<think") && !before.ends_with('`')
     });
-    &text[ends.min().unwrap_or(0)..]
+    end.map_or(text, |end| &text[end + END.len()..])
 }
 
 #[cfg(test)]
@@ -82,6 +92,14 @@ mod tests {
             ("Yes.\n<council>Check", "Yes."),
             ("I wonder.</think>Yes.", "Yes."),
             ("I wonder.</Thinking>Yes.", "Yes."),
+            (
+                "Use this:\n```xml\n</reasoning>\n</think>\n```\nIt works.",
+                "Use this:\n```xml\n</reasoning>\n</think>\n```\nIt works.",
+            ),
+            (
+                "Wrap it in <reasoning> first.",
+                "Wrap it in <reasoning> first.",
+            ),
             ("<scratchpad>a</reasoning>b</scratchpad>Yes.", "Yes."),
             ("<reasoning>Hm.</reasoning>Yes.", "Yes."),
             ("Close it with `</think>`.", "Close it with `</think>`."),
@@ -94,7 +112,7 @@ mod tests {
             ),
             (
                 r#"{"reason":"Use <think> tags","answer":"yes"}"#,
-                r#"{"answer":"yes","reason":"Use"}"#,
+                r#"{"answer":"yes","reason":"Use <think> tags"}"#,
             ),
             (
                 r#"<think>a</think>{"answer": "yes"}"#,
@@ -102,13 +120,25 @@ mod tests {
             ),
             (r#"{"answer": "yes"}"#, r#"{"answer": "yes"}"#),
         ] {
-            let once = spoken(reply);
+            let once = spoken(TAGGED, reply);
             let same = |text: &str| serde_json::from_str::<Value>(text).ok();
             assert!(
                 once == said || same(&once).is_some() && same(&once) == same(said),
                 "{reply}: {once}"
             );
-            assert_eq!(spoken(&once), once, "{reply}");
+            assert_eq!(spoken(TAGGED, &once), once, "{reply}");
+        }
+    }
+
+    #[test]
+    fn older_records_are_read_by_their_own_rules() {
+        for (reply, said) in [
+            ("<thought>Hm.</thought>Yes.", "<thought>Hm.</thought>Yes."),
+            ("Use <think> tags", "Use"),
+            ("```\n</think>\n```", "\n```"),
+        ] {
+            assert_eq!(spoken(PRIVATE, reply), said, "{reply}");
+            assert_eq!(spoken(PRIVATE - 1, reply), reply);
         }
     }
 }

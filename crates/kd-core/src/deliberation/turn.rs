@@ -44,10 +44,12 @@ impl Turn {
         if plan.reading < PRIVATE {
             return reply.trim().to_owned();
         }
-        let text = spoken::spoken(reply);
+        let text = spoken::spoken(plan.reading, reply);
         match self.stand_ins.is_empty() {
             true => text,
-            false => spoken::changed(&text, &|text| hide::named(&self.stand_ins, text)),
+            false => spoken::changed(&text, &|text| {
+                hide::named(plan.reading, &self.stand_ins, text)
+            }),
         }
     }
 

@@ -153,6 +153,14 @@ fn own_words(form: Outcome, tallied: Tallied, voices: &Voices) -> Option<String>
         (_, Outcome::Unanimous) if voters == 1 => "one answer, without a council".to_owned(),
         (Voices::Estimates(_), Outcome::Unanimous) => format!("all estimates are equal {of}"),
         (Voices::Estimates(_), Outcome::Split) => format!("the estimates are split {of}"),
+        // None of two different estimates is in the middle half, whatever decides.
+        (Voices::Estimates(middle), _) if backers == 0 => {
+            let silent = match silent.strip_prefix(", ") {
+                Some(silent) => format!(" ({silent})"),
+                None => String::new(),
+            };
+            format!("{middle} of {voters} estimates{silent}")
+        }
         (Voices::Estimates(middle), _) => {
             format!("{middle} of {voters} estimates ({backers} in the middle half{silent})")
         }

@@ -8,7 +8,7 @@
 
 use kd_reading::THINKING_TAGS;
 
-/// The name of the tag around messages to the other member, ignoring case. What stands in [`THINKING_TAGS`] is discarded.
+/// The name of the tag around messages to the other member, ignoring case. What is in [`THINKING_TAGS`] is discarded.
 const MESSAGE: &str = "council";
 /// Maximum length of a tag in bytes. A longer tag counts as ended, so that attributes cannot hide a message.
 const TAG_BYTES_MAX: usize = 256;
@@ -16,6 +16,8 @@ const TAG_BYTES_MAX: usize = 256;
 const BLANKS_MAX: usize = 8;
 /// Minimum letters of the name in a tag cut off by the end of a reply, to tell it from text such as `a<c`.
 const LETTERS_MIN: usize = 2;
+/// Maximum number of unclosed tags of thinking that are given back as text; after that all are text.
+const GIVEN_BACK_MAX: u32 = 8;
 
 /// A reply being split.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +29,14 @@ pub struct Splitter {
     held: String,
     /// A complete tag right after a backtick; one right after it makes it code.
     ticked: bool,
-    /// The message in the open tag so far.
+    /// The message in the open tag so far; for thinking also the tags, since it is text if it is never closed.
     inside: String,
+    /// Whether any text other than blanks is outside tags.
+    begun: bool,
+    /// The number of unclosed tags of thinking that were given back as text.
+    given_back: u32,
+    /// Whether the rules of before the other names of thinking apply: only `think`, private to the end if unclosed.
+    older: bool,
     /// Messages whose tags are closed.
     council: Vec<String>,
     /// The last character of the current text, and the number of backslashes at its end.
@@ -55,6 +63,14 @@ enum Verdict {
 }
 
 impl Splitter {
+    /// Creates a splitter by the rules of older records.
+    pub(crate) fn older() -> Self {
+        Self {
+            older: true,
+            ..Self::default()
+        }
+    }
+
     /// Adds a piece; returns the text outside the tags that is now certain.
     pub fn push(&mut self, piece: &str) -> String {
         let mut spoken = String::with_capacity(piece.len());
@@ -77,6 +93,9 @@ impl Splitter {
             let mut rest = Self {
                 fences_are_text: true,
                 council: self.council,
+                begun: true,
+                given_back: self.given_back,
+                older: self.older,
                 ..Self::default()
             };
             spoken = rest.push(&fenced);
@@ -84,14 +103,60 @@ impl Splitter {
             return (spoken + &end, council);
         }
         if self.ticked {
-            self.tag(classify(&self.held), &mut spoken);
-        } else if !self.held.is_empty() && !is_cut_tag(&self.held) {
+            self.tag(self.classify(), &mut spoken);
+        } else if !self.held.is_empty() && !self.hides_cut_tag() {
             self.give_up_held(&mut spoken);
+        }
+        if self.is_unclosed_thinking() {
+            let thought = std::mem::take(&mut self.inside) + &self.held;
+            let mut rest = Self {
+                line: self.line,
+                fences_are_text: self.fences_are_text,
+                council: self.council,
+                begun: true,
+                given_back: self.given_back + 1,
+                ..Self::default()
+            };
+            let mut letters = thought.chars();
+            if let Some(first) = letters.next() {
+                rest.text(first, &mut spoken);
+            }
+            spoken += &rest.push(letters.as_str());
+            let (end, council) = rest.finish();
+            return (spoken + &end, council);
         }
         if self.depth > 0 {
             self.keep_message();
         }
         (spoken, self.council)
+    }
+
+    /// Returns whether a reply that ends here is inside a tag of thinking that is text: only thinking begins a reply
+    /// without being closed, and a closing tag that is cut off closes.
+    fn is_unclosed_thinking(&self) -> bool {
+        let closes = head(&self.held).is_some_and(|(_, closing, _)| closing);
+        self.depth > 0 && self.name != MESSAGE && self.begun && !self.older && !closes
+    }
+
+    /// Returns whether the text held back at the end is the beginning of a private tag.
+    fn hides_cut_tag(&self) -> bool {
+        let closes = head(&self.held).is_some_and(|(_, closing, _)| closing);
+        let is_text = self.depth == 0 && self.begun && !self.older && !closes;
+        is_cut_tag(&self.held) && !(is_text && self.classify().0 != MESSAGE)
+    }
+
+    /// Classifies the text held back, as far as it is known.
+    fn classify(&self) -> (&'static str, Verdict) {
+        let thinking = match (self.older, self.given_back > GIVEN_BACK_MAX) {
+            (_, true) => &[],
+            (true, false) => &THINKING_TAGS[..1],
+            (false, false) => &THINKING_TAGS[..],
+        };
+        let names = thinking.iter().copied().chain([MESSAGE]);
+        names
+            .map(|name| (name, classify_as(&self.held, name)))
+            .find(|(_, verdict)| *verdict != Verdict::Text)
+            .unwrap_or((MESSAGE, Verdict::Text))
     }
 
     /// Returns whether the reply is currently inside a tag.
@@ -110,7 +175,7 @@ impl Splitter {
                 code.chars().for_each(|c| self.text(c, spoken));
                 return self.text(c, spoken);
             }
-            self.tag(classify(&self.held), spoken);
+            self.tag(self.classify(), spoken);
             return self.take(c, spoken);
         }
         if self.held.is_empty() {
@@ -122,7 +187,7 @@ impl Splitter {
             return;
         }
         self.held.push(c);
-        match classify(&self.held) {
+        match self.classify() {
             (_, Verdict::Partial) => {}
             (_, Verdict::Text) => self.give_up_held(spoken),
             _ if self.fence.is_some() => {
@@ -178,6 +243,7 @@ impl Splitter {
             return;
         }
         spoken.push(c);
+        self.begun |= !c.is_whitespace();
         if c == '\n' {
             let fence = std::mem::take(&mut self.line).fence_after(self.fence);
             self.fence = fence.filter(|_| !self.fences_are_text);
@@ -193,7 +259,10 @@ impl Splitter {
             return held.chars().for_each(|c| self.text(c, spoken));
         }
         self.name = name;
-        self.held.clear();
+        let held = std::mem::take(&mut self.held);
+        if name != MESSAGE && (self.depth > 0 || verdict == Verdict::Open) {
+            self.inside.push_str(&held);
+        }
         self.last = None;
         self.backslashes = 0;
         match verdict {
@@ -215,15 +284,6 @@ impl Splitter {
             self.council.push(message.to_owned());
         }
     }
-}
-
-/// Classifies a text that begins with `<`, as far as it is known.
-fn classify(held: &str) -> (&'static str, Verdict) {
-    let names = THINKING_TAGS.into_iter().chain([MESSAGE]);
-    names
-        .map(|name| (name, classify_as(held, name)))
-        .find(|(_, verdict)| *verdict != Verdict::Text)
-        .unwrap_or((MESSAGE, Verdict::Text))
 }
 
 /// Classifies a text that begins with `<`, assuming this tag name.
@@ -416,6 +476,7 @@ mod tests {
             "<\ncouncil>a",
             "<think>a</think>",
             "<thinking>a",
+            "a<thought>b<",
             "`<council>`é",
         ] {
             let cuts: Vec<usize> = sample.char_indices().map(|(i, _)| i).skip(1).collect();
@@ -467,10 +528,18 @@ mod tests {
         for name in THINKING_TAGS {
             for (reply, shown) in [
                 (format!("<{name}>SECRET</{name}>Yes."), "Yes.".to_owned()),
+                (format!("\n<{} x>SECRET", name.to_uppercase()), "\n".into()),
+                // Without an end it is text, and no answer is lost.
                 (
-                    format!("Yes.<{} x>SECRET", name.to_uppercase()),
-                    "Yes.".into(),
+                    format!("Yes.<{} x>No.", name.to_uppercase()),
+                    format!("Yes.<{} x>No.", name.to_uppercase()),
                 ),
+                (
+                    format!("Use <{name}>.<{name}>SECRET</{name}>Then stop.<council>x"),
+                    format!("Use <{name}>.Then stop."),
+                ),
+                (format!("Yes.<{name}>SECRET</{name}"), "Yes.".into()),
+                (format!("Yes <{name}"), format!("Yes <{name}")),
                 (format!("Write `<{name}>`."), format!("Write `<{name}>`.")),
                 (
                     format!("```\n<{name}>\n```\nYes."),
@@ -478,7 +547,9 @@ mod tests {
                 ),
                 (format!("<{name}er>Yes."), format!("<{name}er>Yes.")),
             ] {
-                assert_eq!(split([reply.as_str()]), (shown, vec![]), "{reply}");
+                let (spoken, council) = split([reply.as_str()]);
+                assert_eq!(spoken, shown, "{reply}");
+                assert!(!council.concat().contains("SECRET"), "{reply}");
             }
         }
     }
@@ -503,6 +574,8 @@ mod tests {
         assert_eq!(council.len(), 1);
         let (spoken, council) = split([format!("a<council {}", "x".repeat(99)).as_str()]);
         assert_eq!((spoken.as_str(), council.len()), ("a", 0));
+        let thoughts = format!("a{}", "<think>".repeat(1 << 10));
+        assert_eq!(split([thoughts.as_str()]).0, thoughts);
         let brackets = "<".repeat(1 << 20);
         assert_eq!(split([brackets.as_str()]).0, brackets);
     }

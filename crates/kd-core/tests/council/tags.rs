@@ -58,7 +58,8 @@ fn private_words_of_a_chat_reach_nobody() {
         ("<Thinking>SECRET</thinking>Yes.", "Yes.", &[]),
         ("<thought>SECRET</thought>Yes.", "Yes.", &[]),
         ("<reasoning>SECRET</reasoning>Yes.", "Yes.", &[]),
-        ("Yes.<scratchpad>SECRET", "Yes.", &[]),
+        // Without an end it is text, and no answer is lost.
+        ("Yes.<scratchpad>Go on.", "Yes.<scratchpad>Go on.", &[]),
         (
             "Write `<scratchpad>` here.",
             "Write `<scratchpad>` here.",

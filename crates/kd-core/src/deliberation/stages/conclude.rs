@@ -10,7 +10,7 @@ use crate::deliberation::blind;
 use crate::deliberation::board::{Answer, Board, Candidate, object_with};
 use crate::deliberation::fact::{Counted, Fact};
 use crate::deliberation::labels::Labels;
-use crate::deliberation::plan::{Plan, STATED};
+use crate::deliberation::plan::{Plan, STATED, VOICED};
 use crate::deliberation::reader::Run;
 use crate::deliberation::verdict::Dissenter;
 use crate::event::Purpose;
@@ -290,15 +290,17 @@ pub(crate) fn compose(
         .as_ref()
         .filter(|c| c.voters > 1 && !undecided)
     {
-        let how = match counted.is_of_estimates() && plan.writing >= STATED {
-            true => "in the middle half".to_owned(),
-            false => format!("by {}", counted.rule),
+        let (backers, voters) = (counted.backers, counted.voters);
+        let whose = match (counted.is_of_estimates() && plan.writing >= VOICED, backers) {
+            (true, 0) => String::new(),
+            (true, _) => format!(" – {backers} of {voters} in the middle half"),
+            (false, _) => format!(" – {backers} of {voters} by {}", counted.rule),
         };
         part(
             "Confidence",
             &format!(
-                "{:.2} – {} of {} {how}; agreement, no probability of being right",
-                counted.agreement, counted.backers, counted.voters
+                "{:.2}{whose}; agreement, no probability of being right",
+                counted.agreement
             ),
         );
     }

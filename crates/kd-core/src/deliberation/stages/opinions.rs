@@ -5,7 +5,7 @@ use crate::deliberation::answer::{AnswerKind, confidence, confidence_in, marked}
 use crate::deliberation::board::{Answer, Board, note, object_in, object_with};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::labels::Labels;
-use crate::deliberation::plan::{Plan, STATED};
+use crate::deliberation::plan::{Plan, VOICED};
 use crate::deliberation::protocols::{Asks, Protocol};
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
@@ -454,7 +454,7 @@ pub(crate) fn asked_first(plan: &Plan, protocol: &Protocol) -> (Vec<usize>, usiz
 fn end_of_cascade(board: &mut Board, plan: &Run) -> Vec<Fact> {
     let mut facts = end(board, plan);
     let spared = unasked(plan, board);
-    if plan.writing >= STATED && board.two_agree() && !spared.is_empty() {
+    if plan.writing >= VOICED && board.two_agree() && !spared.is_empty() {
         let names: Vec<&str> = spared
             .iter()
             .map(|s| plan.seats[*s].name().as_str())
