@@ -40,7 +40,7 @@ pub fn rows(config: &Config) -> Vec<PriceRow<'_>> {
         }
     }
     for (service, provider) in &config.providers {
-        if provider.base_url.is_some() {
+        if provider.elsewhere(service).is_some() {
             rows.retain(|(of, ..), _| *of != service);
         }
         for (model, price) in &provider.prices {
@@ -248,6 +248,8 @@ mod tests {
         let env = Env::of([("KD_OFFLINE", "1")]);
         let error = update(None, None, &env).unwrap_err();
         assert_eq!(error.kind, ErrorKind::NoPrices, "{error}");
+        // A download that fails has another text.
+        assert!(error.to_string().contains("KD_OFFLINE"), "{error}");
         for odd in ["", "../x", ".x", "a/b", "a b"] {
             let error = update(Some(odd), None, &env).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Usage, "{odd}: {error}");

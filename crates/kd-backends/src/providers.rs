@@ -4,7 +4,7 @@ use crate::env::Env;
 use crate::guard::{GatedService, Limit};
 use crate::keys::{Key, KeySource};
 use crate::transport::client::{self, Certificates, NoClient, is_loopback};
-use kd_core::config::{Config, Price, ProviderConfig, Wire};
+use kd_core::config::{Config, Price, ProviderConfig, Wire, own};
 use kd_core::ledger::{Billing, Payer};
 use kd_core::prices::{Prices, Tariff};
 use kd_core::{Delta, Failure, FailureKind, Usage, spending};
@@ -40,7 +40,7 @@ pub const KNOWN: &[Known] = &[
     Known {
         name: "openai",
         wire: Wire::OpenAi,
-        base_url: "https://api.openai.com/v1",
+        base_url: own::OPENAI,
         key_env: &["OPENAI_API_KEY"],
         base_url_env: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
         key_page: "https://platform.openai.com/api-keys",
@@ -51,7 +51,7 @@ pub const KNOWN: &[Known] = &[
     Known {
         name: "anthropic",
         wire: Wire::Anthropic,
-        base_url: "https://api.anthropic.com/v1",
+        base_url: own::ANTHROPIC,
         key_env: &["ANTHROPIC_API_KEY"],
         base_url_env: &["ANTHROPIC_BASE_URL"],
         key_page: "https://console.anthropic.com/settings/keys",
@@ -62,7 +62,7 @@ pub const KNOWN: &[Known] = &[
     Known {
         name: "gemini_api",
         wire: Wire::Gemini,
-        base_url: "https://generativelanguage.googleapis.com/v1beta",
+        base_url: own::GEMINI,
         key_env: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         base_url_env: &["GOOGLE_GEMINI_BASE_URL"],
         key_page: "https://aistudio.google.com/apikey",
@@ -73,7 +73,7 @@ pub const KNOWN: &[Known] = &[
     Known {
         name: "openrouter",
         wire: Wire::OpenAi,
-        base_url: "https://openrouter.ai/api/v1",
+        base_url: own::OPENROUTER,
         key_env: &["OPENROUTER_API_KEY"],
         base_url_env: &["OPENROUTER_BASE_URL"],
         key_page: "https://openrouter.ai/settings/keys",
@@ -96,7 +96,7 @@ pub const KNOWN: &[Known] = &[
 /// has no batch endpoints. Settings say whether a service at another address has them.
 pub fn batch_price(name: &str, config: Option<&ProviderConfig>) -> Option<f64> {
     let own = known(name).and_then(|row| row.batch_price);
-    let moved = config.is_some_and(|config| config.base_url.is_some());
+    let moved = config.is_some_and(|config| config.elsewhere(name).is_some());
     let stated = config.and_then(|config| config.batch_price);
     match config.is_some_and(|config| config.batches) {
         true if moved || own.is_none() => Some(stated.unwrap_or(1.0)),
@@ -111,20 +111,33 @@ pub fn known(name: &str) -> Option<&'static Known> {
 }
 
 impl Known {
-    /// Returns the address that the environment names for the key in it; `None` if it names none. It may be unusable.
+    /// Returns the address that the environment names for the key in it, and the variable; `None` if it names none, or the
+    /// service's own. It may be unusable.
+    pub fn named_address(&self, env: &Env) -> Option<(&'static str, String)> {
+        let mut variables = self.base_url_env.iter();
+        let (variable, named) = variables.find_map(|name| Some((*name, env.get(name)?)))?;
+        let address = self.whole_address(&named);
+        (!own::is_of(self.name, &address)).then_some((variable, address))
+    }
+
+    /// Returns the same address without the variable.
     pub fn address(&self, env: &Env) -> Option<String> {
-        let named = self.base_url_env.iter().find_map(|name| env.get(name))?;
-        let address = with_version(&named, self.wire);
+        self.named_address(env).map(|(_, address)| address)
+    }
+
+    /// Returns an address as the vendor's clients complete it.
+    fn whole_address(&self, named: &str) -> String {
+        let address = with_version(named, self.wire);
         // The clients of OpenAI expect the version in the address, the others add it.
         let version = match self.wire {
-            Wire::OpenAi => return Some(address),
+            Wire::OpenAi => return address,
             Wire::Anthropic => "/v1",
             Wire::Gemini => "/v1beta",
         };
-        Some(match address.ends_with(version) {
+        match address.ends_with(version) {
             true => address,
             false => format!("{address}{version}"),
-        })
+        }
     }
 
     /// Returns the variable of the environment that contains its key; `None` if none does.
@@ -213,6 +226,8 @@ pub(crate) struct Service {
     pub(crate) wire: Wire,
     /// Its address, with the version's path and without a trailing slash.
     pub(crate) base: String,
+    /// The variable of the environment that names its address, if one does.
+    address_env: Option<&'static str>,
     /// The model for members that name none.
     pub(crate) model: Option<String>,
     /// Its rate limit, if any.
@@ -272,14 +287,14 @@ impl Service {
         let config = config.unwrap_or(&default);
         // A configuration that only sets a limit or a key keeps the known wire format.
         let wire = match row {
-            Some(row) if config.base_url.is_none() => row.wire,
+            Some(row) if config.elsewhere(name).is_none() => row.wire,
             _ => config.wire,
         };
         let home = || match (row, wire) {
             (Some(row), _) => row.base_url,
-            (None, Wire::OpenAi) => "https://api.openai.com/v1",
-            (None, Wire::Anthropic) => "https://api.anthropic.com/v1",
-            (None, Wire::Gemini) => "https://generativelanguage.googleapis.com/v1beta",
+            (None, Wire::OpenAi) => own::OPENAI,
+            (None, Wire::Anthropic) => own::ANTHROPIC,
+            (None, Wire::Gemini) => own::GEMINI,
         };
         let base = with_version(config.base_url.as_deref().unwrap_or_else(home), wire);
         let mut sources = Vec::new();
@@ -294,7 +309,7 @@ impl Service {
         }
         // The standard variable is only sent to the standard address: another address must name its key.
         if sources.is_empty()
-            && config.base_url.is_none()
+            && config.elsewhere(name).is_none()
             && let Some(row) = row.filter(|r| !r.key_env.is_empty())
         {
             sources.push(KeySource::Env(
@@ -302,7 +317,10 @@ impl Service {
             ));
         }
         let loopback = is_loopback(&base);
+        let named = row.and_then(|row| row.named_address(env));
+        let named = named.filter(|(_, address)| config.base_url.as_ref() == Some(address));
         Some(Self {
+            address_env: named.map(|(variable, _)| variable),
             name: name.to_owned(),
             wire,
             loopback,
@@ -314,7 +332,7 @@ impl Service {
                 .map(|n| Arc::new(Limit::per_minute(n))),
             attempts: config.attempts,
             keyed: !sources.is_empty()
-                || (config.base_url.is_none() && row.is_none_or(|r| !r.key_env.is_empty())),
+                || (config.elsewhere(name).is_none() && row.is_none_or(|r| !r.key_env.is_empty())),
             sources,
             config: config.clone(),
             table: table.clone(),
@@ -355,8 +373,39 @@ impl Service {
         }
     }
 
+    /// Returns its address for people: without a user, a password and a query.
+    pub(crate) fn shown(&self) -> String {
+        let Ok(mut url) = reqwest::Url::parse(&self.base) else {
+            return "no address".to_owned();
+        };
+        // An address without a host has neither.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.set_query(None);
+        url.to_string().trim_end_matches('/').to_owned()
+    }
+
+    /// Returns the name of what sets its address: a setting, or a variable of the environment.
+    pub(crate) fn address_source(&self) -> String {
+        match self.address_env {
+            Some(variable) => variable.to_owned(),
+            None => format!("`providers.{}.base_url`", self.name),
+        }
+    }
+
     /// Returns the HTTP client for it.
+    ///
+    /// # Errors
+    /// If the environment names an address that cannot be used, such as one with a password, which would be kept in
+    /// messages and logs; and if no client can be made.
     pub(crate) fn client(&self) -> Result<&reqwest::Client, Failure> {
+        if let Some(variable) = self.address_env.filter(|_| !is_usable(&self.base)) {
+            return Err(Failure::new(
+                FailureKind::Invalid,
+                format!("`{}` has no usable address: the one in {variable} has a user or a password in it, or is no http or https address", self.name),
+            )
+            .advise(format!("set {variable} to something like https://host/v1, or unset it")));
+        }
         self.clients.get(&self.base, self.loopback)
     }
 
@@ -412,8 +461,9 @@ impl Service {
             return match unsent {
                 // The usual key is not sent to another address unless the settings say so.
                 Some(variable) => format!(
-                    "no key was sent, because `providers.{0}.base_url` is set; if {variable} is for that address: kd config set --layer user providers.{0}.key_env {variable}",
-                    self.name
+                    "no key was sent, because {1} is set; if {variable} is for that address: kd config set --layer user providers.{0}.key_env {variable}",
+                    self.name,
+                    self.address_source()
                 ),
                 None => format!(
                     "set `providers.{0}.key_env`, `key_file` or `key_command`",
@@ -427,7 +477,13 @@ impl Service {
                 "the key in {from} was refused: check it, or make a new one at {}",
                 row.key_page
             ),
-            None => format!("the key in {from} was refused at {}: check both", self.base),
+            None => {
+                let at = match self.address_env {
+                    Some(variable) => format!("{} ({variable})", self.shown()),
+                    None => self.shown(),
+                };
+                format!("the key in {from} was refused at {at}: check both")
+            }
         }
     }
 
@@ -644,15 +700,26 @@ mod tests {
                     assert_eq!(service.wire, row.wire);
                     assert_eq!(service.key().await.unwrap().unwrap().expose(), "sk-gateway");
                 }
-                // What cannot be used is not replaced by the vendor's address.
-                let env = Env::of([key, (variable, "gateway")]);
-                let mut config = Config::default();
-                add_addresses(&mut config, &env);
-                assert!(
-                    !base(&config, &env, row.name).contains(".com"),
-                    "{variable}"
-                );
-                assert!(!is_usable(&row.address(&env).unwrap()));
+                // What cannot be used is not replaced by the vendor's address, and not told.
+                for unusable in ["gateway", "http://me:hunter2@127.0.0.1:9/v1"] {
+                    let env = Env::of([key, (variable, unusable)]);
+                    let mut config = Config::default();
+                    add_addresses(&mut config, &env);
+                    let config = config.providers.get(row.name);
+                    let service = service(row.name, config, &env).unwrap();
+                    assert!(!service.base.contains(".com"), "{variable}");
+                    let failure = service.client().unwrap_err();
+                    let told = format!("{failure:?}{}{}", service.shown(), service.key_advice());
+                    assert!(told.contains(variable), "{told}");
+                    assert!(!told.contains("hunter2"), "{told}");
+                }
+                // The vendor's own address changes nothing: prices and marks are those of the service.
+                for written in [row.base_url.to_owned(), format!("{}/", row.base_url)] {
+                    let env = Env::of([key, (variable, &written)]);
+                    let mut config = Config::default();
+                    add_addresses(&mut config, &env);
+                    assert!(config.providers.is_empty(), "{written}");
+                }
             }
         }
         let paths = [

@@ -40,15 +40,16 @@ pub(crate) fn of(
             .unwrap_or("nowhere");
         failure.message = format!("`{}` redirects to {}", service.name, plain(to));
         failure.advice = Some(format!(
-            "set `providers.{}.base_url` to the final address",
-            service.name
+            "set {} to the final address",
+            service.address_source()
         ));
     } else if failure.kind == FailureKind::Auth && failure.advice.is_none() {
         failure.advice = Some(service.key_advice());
     } else if code == 404 {
         failure.advice = Some(format!(
-            "check that the model `{model}` exists there and `providers.{}.base_url` ({}) is right",
-            service.name, service.base
+            "check that the model `{model}` exists there and {} ({}) is right",
+            service.address_source(),
+            service.shown()
         ));
     }
     failure.retry_after = retry_after(headers).or_else(|| error.and_then(retry_delay));
@@ -120,8 +121,9 @@ pub(crate) fn not_a_stream(service: &Service, mime: &str, body: &str) -> Failure
         ),
     )
     .advise(format!(
-        "check that `providers.{}.base_url` ({}) is the address of a model service",
-        service.name, service.base
+        "check that {} ({}) is the address of a model service",
+        service.address_source(),
+        service.shown()
     ))
 }
 
@@ -131,11 +133,11 @@ pub(crate) fn unreachable(service: &Service, error: &reqwest::Error) -> Failure 
     if error.is_connect() && service.is_loopback() {
         return Failure::new(
             FailureKind::Missing,
-            format!("cannot connect to {} ({words})", service.base),
+            format!("cannot connect to {} ({words})", service.shown()),
         )
         .advise(format!(
-            "start the service, or set `providers.{}.base_url`",
-            service.name
+            "start the service, or set {}",
+            service.address_source()
         ));
     }
     if error.is_builder() || error.is_request() && words.contains("invalid") {
@@ -144,8 +146,8 @@ pub(crate) fn unreachable(service: &Service, error: &reqwest::Error) -> Failure 
             format!("`{}` has no usable address: {words}", service.name),
         )
         .advise(format!(
-            "set `providers.{}.base_url` to something like https://host/v1",
-            service.name
+            "set {} to something like https://host/v1",
+            service.address_source()
         ));
     }
     let what = if error.is_connect() {

@@ -71,7 +71,7 @@ impl Prices {
             });
         }
         // Another address may charge any price.
-        match provider.is_some_and(|provider| provider.base_url.is_some()) {
+        match provider.is_some_and(|provider| provider.elsewhere(service).is_some()) {
             true => None,
             false => self.table().find(service, model).copied(),
         }
@@ -486,8 +486,23 @@ mod tests {
         };
         assert_eq!(input(None), Some((1.25, true)));
         assert_eq!(input(Some(&provider)), Some((1.25, true)));
-        provider.base_url = Some("http://localhost:1/v1".into());
-        assert_eq!(input(Some(&provider)), None);
+        for own in [
+            "https://api.openai.com/v1",
+            "https://API.openai.com/v1/",
+            "https://api.openai.com",
+        ] {
+            provider.base_url = Some(own.into());
+            assert_eq!(input(Some(&provider)), Some((1.25, true)), "{own}");
+        }
+        for other in [
+            "http://localhost:1/v1",
+            "http://api.openai.com/v1",
+            "https://api.openai.com/v2",
+            "https://me@api.openai.com/v1",
+        ] {
+            provider.base_url = Some(other.into());
+            assert_eq!(input(Some(&provider)), None, "{other}");
+        }
         let own = Price {
             input: 7.0,
             ..Price::default()

@@ -41,7 +41,7 @@ pub use project::{
     Circle, Remainder, Wanted, Why, effect, gated, hold_back, is_limit, is_refused, keep_limits,
     project_texts, refuse, unit_of, unseat, wanted,
 };
-pub use provider::{Price, ProviderConfig, Wire};
+pub use provider::{Price, ProviderConfig, Wire, own};
 pub use schema::schema;
 pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};
 

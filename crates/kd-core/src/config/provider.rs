@@ -16,6 +16,53 @@ pub enum Wire {
     Gemini,
 }
 
+/// The addresses of the services that are known by name.
+pub mod own {
+    /// Of OpenAI.
+    pub const OPENAI: &str = "https://api.openai.com/v1";
+    /// Of Anthropic.
+    pub const ANTHROPIC: &str = "https://api.anthropic.com/v1";
+    /// Of the Gemini API.
+    pub const GEMINI: &str = "https://generativelanguage.googleapis.com/v1beta";
+    /// Of OpenRouter.
+    pub const OPENROUTER: &str = "https://openrouter.ai/api/v1";
+
+    /// Returns whether an address, with or without the version in its path, is the own one of a service of this name.
+    pub fn is_of(service: &str, address: &str) -> bool {
+        let own = match service {
+            "openai" => OPENAI,
+            "anthropic" => ANTHROPIC,
+            "gemini_api" => GEMINI,
+            "openrouter" => OPENROUTER,
+            _ => return false,
+        };
+        let address = comparable(address.trim());
+        // A path before the version is not left out.
+        let bare = own.rsplit_once('/').map(|(bare, _)| bare);
+        let bare = bare.filter(|bare| bare.matches('/').count() == 2);
+        address == own || bare.is_some_and(|bare| address == bare)
+    }
+
+    /// Returns an address so that equal ones compare equal: scheme and host in lower case, without slashes at the end. Its
+    /// user and its path are case-sensitive.
+    pub(crate) fn comparable(address: &str) -> String {
+        let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let (user, host) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
+        let (scheme, host) = (scheme.to_ascii_lowercase(), host.to_ascii_lowercase());
+        format!("{scheme}://{user}{host}{}", path.trim_end_matches('/'))
+    }
+}
+
+impl ProviderConfig {
+    /// Returns the address that is set, if it is another than the service's own: prices, batches and marks may differ there.
+    pub fn elsewhere(&self, service: &str) -> Option<&str> {
+        let address = self.base_url.as_deref()?;
+        (!own::is_of(service, address)).then_some(address)
+    }
+}
+
 /// `providers.<name>.*`: one HTTP service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

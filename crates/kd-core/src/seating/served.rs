@@ -1,6 +1,7 @@
 //! The name that marks give to the origin of a member's model: service, address or command.
 
 use super::LOCAL;
+use crate::config::own::comparable;
 use crate::config::{AgentConfig, Config};
 use crate::hex::hex;
 use sha2::{Digest, Sha256};
@@ -107,7 +108,7 @@ pub(super) fn served_as(
     }
     let provider = config.providers.get(backend);
     let model = model.or_else(|| provider?.model.as_deref());
-    let address = provider.and_then(|provider| provider.base_url.as_deref());
+    let address = provider.and_then(|provider| provider.elsewhere(backend));
     let services = services_of(config, agent);
     let origin = match (address, &agent.command[..]) {
         (Some(address), _) => fingerprint(&comparable(address)),
@@ -124,17 +125,6 @@ pub(super) fn served_as(
 
 fn fingerprint(text: &str) -> String {
     hex(&Sha256::digest(text)[..4])
-}
-
-/// Returns an address so that equal ones compare equal: scheme and host in lower case, without slashes at the end. Its
-/// user and its path are case-sensitive.
-fn comparable(address: &str) -> String {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    let (user, host) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
-    let (scheme, host) = (scheme.to_ascii_lowercase(), host.to_ascii_lowercase());
-    format!("{scheme}://{user}{host}{}", path.trim_end_matches('/'))
 }
 
 #[cfg(test)]
@@ -170,6 +160,8 @@ mod tests {
         assert_eq!(seated_as(Some("m"), None, None), "m@openai");
         assert_eq!(seated_as(None, None, Some("m")), "m@openai");
         assert_eq!(seated_as(None, None, None), "openai");
+        let own = Some("https://api.openai.com/v1/");
+        assert_eq!(seated_as(Some("m"), own, None), "m@openai");
         let names = [
             seated_as(Some("m"), near, None),
             seated_as(Some("m"), far, None),
