@@ -9,7 +9,7 @@ use kd_core::config::Config;
 use kd_core::council::PURPOSE;
 use kd_core::event::{FORMAT, Outcome, Purpose};
 use kd_core::last_round::RoundKind;
-use kd_core::message::settled;
+use kd_core::message::{CHOSEN, settled};
 use kd_core::{
     Delta, Event, Failure, FailureKind, Message, Record, SeatName, Status, Timestamp, TurnId, Usage,
 };
@@ -88,7 +88,7 @@ impl Follow {
             if !self.turn.contains(&message) {
                 self.turn.retain(|m| m.seq != message.seq);
                 let logged = logged.get_or_insert_with(|| self.logged());
-                self.hear_message(message, logged);
+                self.hear_message(message, logged)?;
             }
         }
         if first && !self.turn.is_empty() {
@@ -244,19 +244,25 @@ impl Follow {
     }
 
     /// Tells a message; `logged`: the newest records of the thread's log.
-    fn hear_message(&mut self, message: Message, logged: &[Record]) {
-        if message.is_question(&self.turn) {
+    fn hear_message(&mut self, message: Message, logged: &[Record]) -> Result<(), UserError> {
+        // The chosen answer can be one of an earlier round.
+        let is_question = match message.extra.contains_key(CHOSEN) {
+            true => message.is_question(&self.thread.messages()?.messages),
+            false => message.is_king(),
+        };
+        if is_question {
             self.turn = vec![message.clone()];
             self.before = message.seq.saturating_sub(1);
-            return self.tell(Event::MessageAdded {
+            self.tell(Event::MessageAdded {
                 message,
                 turn: None,
                 found: false,
             });
+            return Ok(());
         }
         self.turn.push(message.clone());
         let Ok(seat) = SeatName::sender(message.from.as_str()) else {
-            return;
+            return Ok(());
         };
         // The rest of its stream is in the message.
         let _ = self.pieces(&seat);
@@ -302,6 +308,7 @@ impl Follow {
         };
         let record = self.record(event, last.map(|record| record.ts));
         self.told.push(record);
+        Ok(())
     }
 
     /// Returns the purpose of a turn without a message yet.

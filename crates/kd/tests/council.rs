@@ -272,6 +272,27 @@ fn three(fails_once: bool) -> Home {
 }
 
 #[test]
+fn a_choice_of_an_earlier_answer_asks_nobody() {
+    let home = three(false);
+    home.run(&["ask", "Which?"]);
+    home.run(&["ask", "--continue", "And where?"]);
+    let threads = std::fs::read_dir(home.work().join(".kd/branches/main/threads"));
+    let threads: Vec<_> = threads.expect("read").flatten().map(|e| e.path()).collect();
+    let [thread] = threads.as_slice() else {
+        panic!("one thread: {threads:?}");
+    };
+    let choice = "---\nfrom: king\nto: all\ntimestamp: 2026-11-22T18:33:41Z\nchosen: 2\n---\n\nI choose that.\n";
+    std::fs::write(thread.join("0009-king.md"), choice).expect("written");
+    let watch = home.run(&["council", "watch", "--timeout", "60s"]);
+    assert_ne!(watch.code, Some(124), "{}", watch.err);
+    assert!(
+        !watch.err.contains("no process is working"),
+        "{}",
+        watch.err
+    );
+}
+
+#[test]
 fn a_question_that_is_over_is_over_for_status_watch_and_retry() {
     // The arguments, the stdin, whether a member fails, and the resulting `asked_with`.
     let rows: [(&[&str], &str, bool, &str); 9] = [

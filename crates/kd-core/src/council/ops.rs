@@ -9,7 +9,7 @@ use crate::event::{Event, Purpose};
 use crate::ids::SeatName;
 use crate::machine::{Command, Effects};
 use crate::mention::{mentions, nearest};
-use crate::message::{Address, Message, settled};
+use crate::message::{Address, Message, newest_question, settled};
 use crate::op::Op;
 use crate::prompt::Manner;
 use crate::protocols::{self, Assignment, PROTOCOLS};
@@ -125,14 +125,19 @@ impl Council {
         if self.held || !self.is_idle() {
             return Err("members are speaking: wait for them, or stop them first".into());
         }
+        let asked = newest_question(&self.history).map_or(0, |at| self.history[at].seq);
         let answers = settled(&self.history);
         let answer = |m: &&&Message| m.from == seat.as_str() && m.is_sound() && !m.is_pass();
-        let Some(answer) = answers.iter().rev().find(answer) else {
-            return Err(match self.members.contains(seat) {
-                true => Refusal(format!(
+        let newest = answers.iter().rev().find(answer);
+        let Some(answer) = newest.filter(|answer| answer.seq > asked) else {
+            return Err(match (self.members.contains(seat), newest) {
+                (true, Some(_)) => Refusal(format!(
+                    "{seat} did not answer the newest question: ask it again with /retry, or choose another answer"
+                )),
+                (true, None) => Refusal(format!(
                     "{seat} has not answered yet: there is nothing to choose"
                 )),
-                false => self.unknown(seat),
+                (false, _) => self.unknown(seat),
             });
         };
         self.waiting.push_back(Words {

@@ -72,6 +72,22 @@ fn a_choice_is_a_message_that_nobody_is_asked_about() {
 }
 
 #[test]
+fn an_answer_to_an_earlier_question_is_not_chosen() {
+    let mut bench = bench("broadcast", Some(0));
+    bench.say("which?");
+    bench.answer_all();
+    bench.say("and where?");
+    bench.answer("claude", "A");
+    bench.answer("cursor", "C");
+    bench.fail("codex", FailureKind::Crashed);
+    bench.op(Op::Choose {
+        seat: SeatName::new("codex").unwrap(),
+    });
+    let refused = &bench.refusals()[0];
+    assert!(refused.starts_with("codex did not answer the newest question"));
+}
+
+#[test]
 fn auto_messages_counts_turns() {
     for (auto, turns) in [(0, 3), (1, 4), (5, 8)] {
         let mut bench = bench("broadcast", Some(auto));
