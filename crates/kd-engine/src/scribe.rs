@@ -91,6 +91,7 @@ impl Scribe {
             starting: Vec::new(),
             drafts: Vec::new(),
             facts: Vec::new(),
+            due: Vec::new(),
         })?;
         let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
         writers.retain(|queue| queue.strong_count() > 0);
@@ -109,8 +110,8 @@ impl Scribe {
         self.orders.push(order);
     }
 
-    /// Gives the writer the orders since the last call, to carry out together. If the writer is gone, it has reported on
-    /// every draft it received.
+    /// Gives the writer the orders since the last call, to carry out together. It reports on every draft, also if it cannot
+    /// write any more.
     pub(crate) fn hand_over(&mut self) {
         if !self.orders.is_empty() {
             self.queue.put(self.orders.drain(..));
@@ -160,6 +161,32 @@ struct Writer {
     drafts: Vec<Draft>,
     /// Log records to append in one write.
     facts: Vec<Arc<Record>>,
+    /// The answers that the loop waits for.
+    due: Vec<Due>,
+}
+
+/// An answer that the loop waits for.
+#[derive(Debug, PartialEq)]
+enum Due {
+    /// About the message of a turn, or of the user.
+    Save(Option<TurnId>),
+    /// About a message to keep.
+    Keep(String),
+}
+
+impl Due {
+    fn of(order: &Order) -> Option<Self> {
+        match order {
+            Order::Save(draft) => Some(Self::Save(draft.turn)),
+            Order::Keep(delivery) => Some(Self::Keep(delivery.id.clone())),
+            Order::Began { .. }
+            | Order::Stream(_)
+            | Order::Forget(_)
+            | Order::Log(_)
+            | Order::Agents
+            | Order::Finish(_) => None,
+        }
+    }
 }
 
 impl Work for Writer {
@@ -167,6 +194,7 @@ impl Work for Writer {
 
     /// Writes the messages of all these orders with one sync and their log records with one write.
     fn carry_out_all(&mut self, orders: Vec<Order>) {
+        self.due.extend(orders.iter().filter_map(Due::of));
         for order in orders {
             self.carry_out(order);
         }
@@ -174,6 +202,18 @@ impl Work for Writer {
 
     fn end_of_orders(&mut self) {
         self.write();
+    }
+
+    fn give_up(&mut self, orders: Vec<Order>) {
+        self.due.extend(orders.iter().filter_map(Due::of));
+        let why = || "the writer of this session has failed; open the thread again".to_owned();
+        for due in std::mem::take(&mut self.due) {
+            let answer = match due {
+                Due::Save(turn) => Input::SaveFailed { turn, why: why() },
+                Due::Keep(id) => Input::KeepFailed { id, why: why() },
+            };
+            let _ = self.config.inbox.blocking_send(answer);
+        }
     }
 }
 
@@ -201,6 +241,7 @@ impl Writer {
                     None => Ok(()),
                 };
                 let id = delivery.id;
+                self.note_answer(&Due::Keep(id.clone()));
                 let answer = match kept {
                     Ok(()) => Input::Kept { id },
                     Err(why) => Input::KeepFailed { id, why },
@@ -221,6 +262,13 @@ impl Writer {
                 let _ = self.config.thread.settle();
                 let _ = done.send(());
             }
+        }
+    }
+
+    /// Notes that the loop gets an answer now.
+    fn note_answer(&mut self, answered: &Due) {
+        if let Some(at) = self.due.iter().position(|due| due == answered) {
+            self.due.swap_remove(at);
         }
     }
 
@@ -305,6 +353,7 @@ impl Writer {
                 Ok(message) => Input::Saved { turn, message },
                 Err(why) => Input::SaveFailed { turn, why },
             };
+            self.note_answer(&Due::Save(turn));
             // Report every draft to the loop, unless it is gone.
             let _ = self.config.inbox.blocking_send(answer);
         }

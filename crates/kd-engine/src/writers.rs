@@ -24,13 +24,16 @@ pub(crate) trait Work: Send + 'static {
 
     /// Called when no orders are left for now.
     fn end_of_orders(&mut self);
+
+    /// Called in place of both after a panic in one of them, also for later orders: reports on what was not carried out, so
+    /// that nobody waits for it.
+    fn give_up(&mut self, orders: Vec<Self::Order>);
 }
 
 /// The orders of one session, and what carries them out.
 pub(crate) struct SerialQueue<W: Work> {
     state: Mutex<State<W::Order>>,
-    /// Locked by the thread that works here; `None` once the queue is closed and its last orders are carried out, or after
-    /// a panic.
+    /// Locked by the thread that works here; `None` once the queue is closed and its last orders are carried out.
     worker: Mutex<Option<W>>,
 }
 
@@ -39,6 +42,8 @@ struct State<O> {
     /// Whether the queue waits for a thread, or a thread works here.
     is_active: bool,
     is_closed: bool,
+    /// Whether the worker has panicked.
+    is_broken: bool,
     /// Whether [`written`] waits for it: from [`SerialQueue::close`] until its last orders are carried out.
     is_leaving: bool,
 }
@@ -55,6 +60,7 @@ impl<W: Work> SerialQueue<W> {
                 orders: Vec::new(),
                 is_active: false,
                 is_closed: false,
+                is_broken: false,
                 is_leaving: false,
             }),
             worker: Mutex::new(Some(worker)),
@@ -101,20 +107,30 @@ impl<W: Work> Waits for SerialQueue<W> {
                 return;
             };
             loop {
-                let orders = std::mem::take(&mut lock(&self.state).orders);
-                if orders.is_empty() {
-                    break;
+                let (orders, is_broken) = {
+                    let mut state = lock(&self.state);
+                    (std::mem::take(&mut state.orders), state.is_broken)
+                };
+                match (is_broken, orders.is_empty()) {
+                    (true, true) => return,
+                    (true, false) => worker.give_up(orders),
+                    (false, true) => break,
+                    (false, false) => worker.carry_out_all(orders),
                 }
-                worker.carry_out_all(orders);
             }
             worker.end_of_orders();
         }));
-        let mut state = lock(&self.state);
         if done.is_err() {
-            // As at the end of a thread: a caller that waits for an order of this session learns it by the drop of the order.
-            state.is_closed = true;
-            state.orders.clear();
+            let orders = {
+                let mut state = lock(&self.state);
+                state.is_broken = true;
+                std::mem::take(&mut state.orders)
+            };
+            if let Some(worker) = place.as_mut() {
+                let _ = catch_unwind(AssertUnwindSafe(|| worker.give_up(orders)));
+            }
         }
+        let mut state = lock(&self.state);
         state.is_active = !state.orders.is_empty();
         if state.is_active || !state.is_closed {
             return state.is_active;
@@ -244,6 +260,7 @@ mod tests {
     #[derive(Debug, PartialEq)]
     enum Told {
         Order(u32, ThreadId),
+        GivenUp(u32),
         Dropped(usize),
     }
 
@@ -262,6 +279,12 @@ mod tests {
 
         fn end_of_orders(&mut self) {
             self.ends += 1;
+        }
+
+        fn give_up(&mut self, orders: Vec<u32>) {
+            for order in orders {
+                self.told.send(Told::GivenUp(order)).unwrap();
+            }
         }
     }
 
@@ -297,6 +320,7 @@ mod tests {
                         told.push(order);
                         threads.insert(format!("{thread:?}"));
                     }
+                    Told::GivenUp(order) => panic!("{order}"),
                     Told::Dropped(ends) => break ends,
                 }
             };
@@ -325,6 +349,7 @@ mod tests {
                 let _ = self.0.recv();
             }
             fn end_of_orders(&mut self) {}
+            fn give_up(&mut self, _: Vec<()>) {}
         }
         let queue = SerialQueue::open(Slow(wait)).unwrap();
         queue.put([()]);
@@ -338,12 +363,13 @@ mod tests {
     fn a_panic_ends_one_queue_and_no_thread() {
         for _ in 0..2 * THREADS_MAX {
             let (queue, heard) = queue();
-            queue.put([1, BAD, 2]);
+            queue.put([1, BAD]);
             assert!(matches!(heard.recv().unwrap(), Told::Order(1, _)));
-            assert_eq!(heard.recv().unwrap(), Told::Dropped(0));
+            // What is ordered later is given up too, not forgotten.
             queue.put([3]);
+            assert_eq!(heard.recv().unwrap(), Told::GivenUp(3));
             queue.close();
-            assert!(heard.recv().is_err());
+            assert_eq!(heard.recv().unwrap(), Told::Dropped(0));
         }
         let (queue, heard) = queue();
         queue.put([4]);
