@@ -115,10 +115,11 @@ struct Sum {
     failed: Vec<String>,
 }
 
-/// Returns the text that members may read: the change, its files, and what the user asks to mind.
+/// Returns the text whose names stay: the change, and what the user asks to mind. A name that is elsewhere in a changed file
+/// is no subject of the review.
 fn subject(open: &OpenReview) -> String {
-    let parts = open.parts.iter().chain(open.files.values());
-    let texts: Vec<&str> = parts.chain([&open.guidance]).map(String::as_str).collect();
+    let texts = open.parts.iter().chain([&open.guidance]);
+    let texts: Vec<&str> = texts.map(String::as_str).collect();
     texts.join("\n")
 }
 
