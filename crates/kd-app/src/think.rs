@@ -4,6 +4,7 @@ use crate::council::{Opened, Started, continued, held_event, new_thread};
 use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use crate::request::{Question, Terms, ThreadChoice};
+use crate::setup::demo_answers;
 use crate::{ready, seating, secrets, trust};
 use kd_core::config::Config;
 use kd_core::duet::seats::{DuetRequest, Seats, seat};
@@ -146,9 +147,7 @@ impl<'k> Debate<'k> {
 impl PreparedDebate<'_> {
     /// Whether the built-in model answers for everyone because nothing is configured.
     pub fn is_built_in(&self) -> bool {
-        self.debate.seats.built_in()
-            && self.debate.config.agents.is_empty()
-            && self.debate.config.local.model.is_none()
+        self.debate.seats.built_in() && demo_answers(&self.debate.config, &[])
     }
 
     /// Opens the session. Must be called inside a tokio runtime.

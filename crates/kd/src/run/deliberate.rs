@@ -26,6 +26,7 @@ use crate::render::wrap::wrap;
 use kd_app::deliberation::{PlannedIn, Planning};
 use kd_app::export::Format as DocumentFormat;
 use kd_app::marks::FROM_RECORD;
+use kd_app::setup::demo_answers;
 use kd_app::threads::Thread;
 use kd_app::{Opened, secrets};
 use kd_app::{outfile, page};
@@ -99,7 +100,8 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     }
     planning.make_ready(&planned.plan, args.offline)?;
     let built_in = |seat: &Seat| seat.member.backend == LOCAL;
-    if !quiet && planning.config().agents.is_empty() && planned.plan.seats.iter().all(built_in) {
+    let demo = demo_answers(planning.config(), &[]);
+    if !quiet && demo && planned.plan.seats.iter().all(built_in) {
         first::notice(kingdom.layout().is_none(), here);
     }
     let first = planned.plan.clone();

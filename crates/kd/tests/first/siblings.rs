@@ -104,6 +104,20 @@ fn the_demo_model_is_told_wherever_it_answers() {
     chat.press("/quit\r");
     let (code, shown) = chat.end();
     assert_eq!(code, 0, "{shown}");
+    // A model that was chosen is no demo.
+    let set = [
+        "config",
+        "set",
+        "--layer",
+        "user",
+        "local.model",
+        "smollm2-135m",
+    ];
+    assert_eq!(home.run(&set).code, Some(0));
+    for command in ["ask", "think", "deliberate"] {
+        let said = home.run(&[command, "Which?"]);
+        assert!(!said.err.contains(told), "{command}: {}", said.err);
+    }
 }
 
 /// A larger model that cannot be downloaded is not the answer to the question.
