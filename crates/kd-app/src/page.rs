@@ -182,6 +182,8 @@ impl Turns {
                     purpose,
                     ..
                 } => {
+                    // Each session counts its turns from 1. One that was killed left its own.
+                    turns.deliberated.remove(turn);
                     turns.open.retain(|open| open.turn != *turn);
                     turns.open.push(OpenTurn {
                         turn: *turn,
@@ -372,6 +374,11 @@ mod tests {
             forms(&[&log[..], &[schema]].concat()),
             [true, true, false, true]
         );
+        // A later session counts its turns from 1 again.
+        let schema = self::asked(1, Some(json!({"type": "object"})));
+        let killed = [queued(1, "ann", "answer"), schema];
+        let again = [queued(1, "ann", "answer")];
+        assert_eq!(forms(&[&killed[..], &again].concat()), [false]);
         let ended = json!({"event": "turn_finished", "turn": 2, "seat": "ben", "message": 2, "usage": null, "tools": 0,
             "finish": "complete"});
         let turns = Turns::of(&[&log[..], &[record(ended)]].concat());

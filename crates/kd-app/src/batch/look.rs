@@ -71,6 +71,8 @@ pub fn pick(all: Vec<Batch>, id: Option<&str>) -> Result<Batch, UserError> {
 pub fn threads(layout: &Layout, batch: &str, env: &Env) -> Result<Vec<Place>, UserError> {
     let error = match find(of(env)?.as_ref(), Some(batch)) {
         Ok(found) => return Ok(layout.in_batch(&found.about.id).threads()?),
+        // Several, or a database that cannot be read: no batch is named by that.
+        Err(error) if error.kind != ErrorKind::NoThread => return Err(error),
         Err(error) => error,
     };
     let mut places = layout.batch_threads()?;

@@ -1,6 +1,6 @@
 //! Removes the answers to questions that were asked again of a thread, once that thread becomes private.
 
-use crate::error::UserError;
+use crate::error::{ErrorKind, UserError};
 use crate::kingdom::{Kingdom, layout_now};
 use kd_engine::{Engine, written};
 use kd_sql::batch::{self, BatchesFile};
@@ -30,15 +30,22 @@ impl Kingdom {
     /// them if one was being written.
     ///
     /// # Errors
-    /// If the batches or the threads of the project cannot be read or written.
+    /// If the batches or the threads of the project cannot be read or written, or if sessions of this process are still
+    /// writing: what they write would be there again.
     pub fn unshare_private(&self, layout: &Layout, folder: &Path) -> Result<(), UserError> {
         let Ok(thread) = Thread::open_folder(folder) else {
             return Ok(());
         };
         match thread.meta().is_private() {
             true => {
-                // What stopped sessions still write would be there again.
-                written(WRITTEN_WITHIN);
+                if !written(WRITTEN_WITHIN) {
+                    return Err(UserError::new(
+                        ErrorKind::Io,
+                        "the answers to questions of this thread that were asked again are still there",
+                    )
+                    .because("sessions of this process are still writing")
+                    .next("`kd eval --live --report` removes them"));
+                }
                 unshare(&self.env().user_dirs(), layout, &thread.id().0)
             }
             false => Ok(()),
