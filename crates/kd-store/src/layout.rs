@@ -436,7 +436,8 @@ impl Layout {
     /// server that begins hundreds of threads at the same time writes a few of them.
     ///
     /// # Errors
-    /// If the state file is locked for too long, or cannot be read or written.
+    /// If the state file is locked for too long, or cannot be read or written. A caller whose ID another thread writes is not
+    /// told whether that succeeded; the caller of that thread is, of its last write.
     pub fn set_current_thread(&self, id: &ThreadId) -> Result<(), Error> {
         if self.batch.is_some() {
             return Ok(());

@@ -606,13 +606,15 @@ impl Thread {
             };
             let taken = self.taken(&entries, tip_now.as_ref());
             let free = entries.partition_point(|e| taken.is_none_or(|taken| e.seq < taken));
-            // Those after it would be out of order.
-            let dropped = entries.split_off(free);
-            let removed = dropped
-                .iter()
-                .try_for_each(|e| self.folder.remove(&e.name).map(drop));
+            // Those after it would be out of order. One that cannot be removed stays, with those before it: linked again under
+            // another number, one answer would be there twice. A number that is there twice is mended later.
+            while let Some(last) = entries.get(free..).and_then(<[Entry]>::last) {
+                if self.folder.remove(&last.name).is_err() {
+                    break;
+                }
+                entries.pop();
+            }
             if entries.is_empty() {
-                removed?;
                 continue;
             }
             let mut senders = self.senders();
