@@ -536,6 +536,7 @@ fn a_question_without_its_command_is_told_the_command() {
     for (words, told) in [
         (&["Which", "database?"][..], "kd ask \"Which database?\""),
         (&["Which database?"], "a question needs its command"),
+        (&["Which database?", "-q"], "kd ask \"Which database?\" -q"),
         (&["aks", "Which?"], "did you mean `kd ask`?"),
         (&["version"], "did you mean `kd --version`?"),
         (&["council", "lst"], "did you mean `kd council list`?"),

@@ -142,7 +142,18 @@ pub(crate) fn unknown(error: &clap::Error, words: &[String]) -> Option<Error> {
         return Some(unknown_below(word, words));
     }
     if is_question(words) {
-        let asks = format!("kd ask {}", quoted(&words.join(" ")));
+        // Options of a quoted question stay options.
+        let is_option = |word: &String| word.starts_with('-');
+        let of_it = words.iter().position(is_option).unwrap_or(words.len());
+        let (question, options) = words.split_at(of_it);
+        let options = options
+            .iter()
+            .map(|word| match word.contains(char::is_whitespace) {
+                true => format!(" {}", quoted(word)),
+                false => format!(" {word}"),
+            });
+        let options: String = options.collect();
+        let asks = format!("kd ask {}{options}", quoted(&question.join(" ")));
         return Some(error("a question needs its command".to_owned()).next(asks));
     }
     let what = format!("there is no command `{word}`");
@@ -184,13 +195,13 @@ fn unknown_below(word: &str, words: &[String]) -> Error {
 /// Returns whether the words are a question without a command: they begin like one, or go on like one after a word that
 /// resembles no command.
 fn is_question(words: &[String]) -> bool {
-    let Some(first) = words
-        .first()
-        .filter(|_| !words.iter().any(|w| w.starts_with('-')))
-    else {
+    let Some(first) = words.first() else {
         return false;
     };
-    let one = first.contains(char::is_whitespace);
+    let one = first.contains(char::is_whitespace) && !first.starts_with('-');
+    if !one && words.iter().any(|word| word.starts_with('-')) {
+        return false;
+    }
     let begins = first
         .split_whitespace()
         .next()

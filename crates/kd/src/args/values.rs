@@ -66,6 +66,8 @@ pub(super) fn whole<T: TryFrom<i128> + Clone + Send + Sync + 'static>(
     move |text| {
         let number = text.trim().parse::<i128>().ok();
         let fitting = number.filter(|number| range.contains(number));
+        let text = text.trim();
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let ends = (range.start_bound(), range.end_bound());
         fitting
             .and_then(|number| T::try_from(number).ok())
@@ -73,11 +75,25 @@ pub(super) fn whole<T: TryFrom<i128> + Clone + Send + Sync + 'static>(
                 (Bound::Included(min), Bound::Included(max)) => {
                     format!("write a whole number from {min} to {max}")
                 }
+                // A number that is too large is a number all the same.
+                (Bound::Included(min), _)
+                    if is_number(text.trim_start_matches('0'))
+                        && number.is_none_or(|n| n > *min) =>
+                {
+                    format!("write a whole number from {min} to {}", greatest::<T>())
+                }
                 (Bound::Included(min), _) => format!("write a whole number, {min} or more"),
                 (_, Bound::Included(max)) => format!("write a whole number, {max} or less"),
                 _ => "write a whole number".to_owned(),
             })
     }
+}
+
+/// Returns the greatest number of a type.
+fn greatest<T: TryFrom<i128>>() -> i128 {
+    let bits = (1..i128::BITS - 1).rev();
+    let mut all = bits.map(|bits| (1_i128 << bits) - 1);
+    all.find(|number| T::try_from(*number).is_ok()).unwrap_or(0)
 }
 
 /// A number for a random generator.
@@ -163,7 +179,19 @@ mod tests {
             assert_eq!(whole::<u32>(1..=9)(text), Err(why.to_owned()), "{text}");
         }
         let huge = whole::<u32>(1..)("99999999999");
-        assert_eq!(huge, Err("write a whole number, 1 or more".to_owned()));
+        assert_eq!(
+            huge,
+            Err("write a whole number from 1 to 4294967295".to_owned())
+        );
+        let beyond = whole::<u64>(1..)(&"9".repeat(60));
+        assert_eq!(
+            beyond,
+            Err("write a whole number from 1 to 18446744073709551615".to_owned())
+        );
+        for small in ["0", "-99999999999", "x", ""] {
+            let said = whole::<u32>(1..)(small);
+            assert_eq!(said, Err("write a whole number, 1 or more".to_owned()));
+        }
     }
 
     #[test]
