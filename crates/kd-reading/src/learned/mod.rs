@@ -1,5 +1,5 @@
 //! A second reading of prose, by weights learned from the recorded replies. It ranks the candidates and "no answer" by
-//! what stands around their mentions. It neither knows the rules of the other modules nor is tuned by hand, so it errs
+//! what is around their mentions. It neither knows the rules of the other modules nor is tuned by hand, so it errs
 //! on other replies than they do: where both agree, an answer is safe; where they differ, the reply is left open.
 //!
 //! [`train`] computes the weights from `tests/data/replies`, and measures them on authors left out of the training.
@@ -9,6 +9,7 @@ mod features;
 mod tokens;
 #[cfg(test)]
 mod train;
+mod view;
 mod whole;
 
 use super::language::{Language, is_han};
@@ -67,7 +68,7 @@ pub(super) fn rank(wanted: &Wanted, text: &str) -> Option<Ranked> {
     let rows = features::of(reply.kind == 2, reply.answers.len(), &reply.sentences);
     let (scale, weights) = WEIGHTS[reply.kind].split_first_chunk::<4>()?;
     let scale = f32::from_le_bytes(*scale);
-    let score = |row: &features::Row| -> f32 {
+    let score = |row: &view::Row| -> f32 {
         let sum = row.iter().filter_map(|f| weights.get(usize::from(*f)));
         let sum: i32 = sum.map(|w| i32::from(w.cast_signed())).sum();
         #[allow(clippy::cast_precision_loss, reason = "sums of bytes are small")]

@@ -8,7 +8,8 @@
     reason = "a tool that reads and writes the files of this crate"
 )]
 
-use super::features::{self, Row};
+use super::features;
+use super::view::{BITS, Row};
 use super::{Answer, Wanted, softmax};
 use crate::{InObjects, Options, in_objects, plain, prose, tail, without_objects};
 use serde_json::Value;
@@ -30,7 +31,7 @@ const GROUPS: usize = 12;
 const COMPOSED: usize = 2_400;
 const COMPOSED_WEIGHT: f32 = 0.1;
 const COMPOSED_SETS: [&str; 4] = ["build", "measure", "second", "third"];
-const WEIGHTS: usize = 1 << features::BITS;
+const WEIGHTS: usize = 1 << BITS;
 
 struct Case {
     file: String,

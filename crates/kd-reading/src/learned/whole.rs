@@ -1,7 +1,7 @@
 //! Features of a reply as a whole.
 
-use super::features::{END, Row, View, feature, stem};
 use super::tokens::Token;
+use super::view::{END, Row, View, feature, stem};
 
 /// Adds what the whole reply shows about a candidate.
 pub(super) fn of_candidate(
