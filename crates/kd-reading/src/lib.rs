@@ -1,7 +1,7 @@
 //! Reads the answer from a reply. Input: the expected kind of answer, and a reply written by any model. Output: the
 //! answer and the step that found it, or why there is none. Steps go from strict to lenient: JSON (exact, fenced,
 //! embedded, repaired), labelled lines, then the clauses of the prose. Each mention of an option or a number gets a
-//! weight from its clause; the heaviest is the answer unless something contradicts it. [Learned weights](learned) read
+//! weight from its clause; the heaviest is the answer unless something contradicts it. Learned weights read
 //! prose a second time. An ambiguous reply is not read.
 
 #![warn(missing_docs)]
