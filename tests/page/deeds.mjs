@@ -79,6 +79,25 @@ await check("the decision is one sentence, and nothing is told twice", async () 
   await clean("decided");
   await shot(page, "decided");
 });
+await check("a member alone is compared with the council, and a mark opens the words that say so, in a file too", async () => {
+  const alone = await page.locator("#sure tr:has(td:has-text('×'))").allInnerTexts();
+  must(alone.length >= 3 && alone.filter((row) => row.includes("is the result")).length === 2 && alone.some((row) => row.includes("is another")), alone.join(" | "));
+  const opened = page.asked.length;
+  const mark = page.locator("#differ td.holds a[title*='keeps selling']").first();
+  await mark.click();
+  await page.waitForSelector("mark:target");
+  must((await page.innerText("mark:target")) === "The shop keeps selling while the warehouse is down.", await page.innerText("mark:target"));
+  must(await page.locator("mark:target").evaluate((one) => getComputedStyle(one).backgroundColor !== "rgba(0, 0, 0, 0)"), "it is seen");
+  await page.waitForTimeout(300);
+  must(page.asked.length === opened, `nothing is fetched again: ${page.asked.slice(opened).join(" ")}`);
+  await clean("words");
+  await shot(page, "words");
+  await run("export", decided, "-o", "decided.html");
+  const file = await tab({ javaScriptEnabled: false }, `file://${path.join(work, "decided.html")}`);
+  await file.locator("#differ td.holds a[title*='keeps selling']").first().click();
+  must((await file.innerText("mark:target")) === "The shop keeps selling while the warehouse is down.", "in a file");
+  await file.context().close();
+});
 await check("the list is fetched once per change, with dates", async () => {
   const lists = page.asked.filter((url) => url.endsWith("/page/threads")).length;
   must(lists <= 4, `${lists} times for the first list and one question`);
@@ -138,28 +157,91 @@ await check("ticked parts of selected answers become a draft", async () => {
   must(!draft.includes("Confidence: 0.6"), draft);
   await page.fill("#question", "");
 });
-await check("the forum is shown, and the user votes", async () => {
+await check("the user begins a forum, answers with a quote, moves and votes", async () => {
   await page.click("#forum");
-  await page.waitForSelector("text=There is no forum in this folder.");
-  await run("forum", "post", "Which broker?", "We need **one**.");
+  await page.waitForSelector("text=There is no forum in this folder yet.");
+  must(!(await page.isVisible("#question")), "only one place to write in");
+  await page.click("text=New thread");
+  await page.fill("dialog input", "Which broker?");
+  await page.fill("dialog textarea", "We need **one**.");
+  await clean("a new thread of the forum");
+  await shot(page, "forum-new");
+  await page.click("dialog button[type=submit]");
+  await page.waitForSelector("#p1 strong");
   await run("forum", "reply", "1", "None at all.", "--as", "eve");
+  await page.waitForSelector("#p2 >> text=None at all.");
+  await page.click("#p2 >> text=Quote");
+  await page.fill(".reply textarea", "Why <b>none</b>?");
+  await shot(page, "forum-reply");
+  await clean("a reply");
+  await page.click(".reply >> text=Reply");
+  await page.waitForSelector("#p3 .to >> text=eve");
+  must((await page.innerText("#p3 .body")) === "Why <b>none</b>?", "text is text");
+  must((await page.inputValue(".reply textarea")) === "" && !(await page.isVisible(".reply p")), "it was sent");
+  await page.click("text=All of the forum");
+  await page.waitForSelector("text=You have no vote.");
   await run("forum", "role", "king", "voter", "so that I can vote");
-  await run("forum", "propose", "text", "No broker this year", "--reason", "Nobody can operate it.");
+  await page.click("#open >> text=Propose");
+  await page.fill("dialog input", "No broker this year");
+  await page.selectOption("dialog select", "role");
+  must((await page.innerText("dialog label:nth-of-type(2)")).startsWith("Name role"), await page.innerText("dialog label:nth-of-type(2)"));
+  await page.fill("dialog textarea", "Nobody can operate it.");
+  await page.click("dialog >> button[type=submit]");
+  await page.waitForSelector("dialog .bad >> text=NAME ROLE");
+  await page.selectOption("dialog select", "text");
+  await clean("a motion");
+  await page.click("dialog >> button[type=submit]");
+  await page.waitForSelector("[data-motion='1'][data-may=vote] .decide");
   await run("forum", "hide", "2", "off the point");
-  await page.reload();
-  await page.waitForSelector("[data-motion='1'] .decide");
+  await page.waitForSelector("#open >> text=hid post 2");
   await clean("forum");
   await shot(page, "forum");
   await page.fill("[data-motion='1'] .decide input", "Let us wait");
   await page.click("[data-motion='1'] >> text=Vote yes");
   await page.waitForSelector("[data-motion='1'] >> text=1 yes");
-  must((await page.innerText("#open")).includes("hid post 2"), "moderation");
+  must((await page.inputValue("[data-motion='1'] .decide input")) === "", "the reason was taken");
   await page.click("#open >> text=Which broker?");
   await page.waitForSelector("#p2 >> text=hidden by king: off the point");
   await clean("a thread of the forum");
   await shot(page, "forum-thread");
   await page.goBack();
   await page.waitForSelector("[data-motion='1']");
+});
+await check("a cycle is seen while it runs: who speaks, who may follow, and the turns it leaves", async () => {
+  const names = ["ada", "bo", "cy"];
+  mkdirSync(path.join(work, ".kd/forum/agents"), { recursive: true });
+  for (const name of names) {
+    const said = [{ tool: "reply_to_thread", thread_id: 1, body: `${name} would measure first. </section><script>window.hit = 1</script>` }, { tool: "finish", did: "reply_to_thread" }];
+    const script = path.join(home, `${name}.json`);
+    writeFileSync(script, JSON.stringify({ runs: said.map((call, at) => [...(at === 0 ? [{ sleep_ms: 4000 }] : []), { text: JSON.stringify(call) }]) }));
+    writeFileSync(path.join(work, `.kd/forum/agents/${name}.yaml`), `name: ${name}\nbackend: scripted\nmodel: ${script}\nsystem_prompt: You are ${name}.\n`);
+  }
+  await run("trust", "--yes");
+  await page.evaluate(() => {
+    window.spoke = [];
+    new MutationObserver(() => {
+      const name = document.querySelector(".now .name")?.textContent;
+      if (!name || window.spoke.some((one) => one.name === name)) return;
+      window.spoke.push({ name, rest: document.querySelector("#forum-now")?.parentElement?.textContent ?? "" });
+    }).observe(document.querySelector("#open"), { subtree: true, childList: true });
+  });
+  const cycle = run("forum", "run-once");
+  await page.waitForSelector(".forum .now", { timeout: 60_000 });
+  await clean("a cycle");
+  await shot(page, "forum-cycle");
+  await cycle;
+  await page.waitForFunction(() => document.querySelector("#forum-now")?.parentElement?.textContent.includes("Cycle 1 has ended."), undefined, { timeout: 60_000 });
+  const spoke = await page.evaluate(() => window.spoke);
+  must(spoke.length >= 2 && spoke.every(({ name }) => names.includes(name)), JSON.stringify(spoke));
+  const [first] = spoke;
+  must(names.filter((name) => name !== first.name).every((name) => first.rest.includes(name)), `who may follow: ${first.rest}`);
+  const fair = await page.locator(".fair").first().locator("tbody tr").allInnerTexts();
+  must(fair.length === 3 && fair.every((row) => row.includes("1 of 1.0 due")), fair.join(" | "));
+  must((await page.locator(".fair .due").count()) > 3, "lines to reach");
+  must((await page.evaluate(() => window.hit)) === undefined, "a script ran");
+  await clean("after a cycle");
+  await page.locator("#forum-fairness").scrollIntoViewIfNeeded();
+  await shot(page, "forum-fairness");
 });
 await check("results of tools are folded under their names", async () => {
   const lines = Array.from({ length: 30 }, (_, at) => `| line ${at}`).join("\n");

@@ -5,7 +5,8 @@ use crate::council::{self, Started};
 use crate::deliberation::Deliberate;
 use crate::error::{ErrorKind, UserError};
 use crate::host::{
-    Candidate, Followed, Following, Host, Listed, Listing, Method, Model, OnMotion, Query, Refusal,
+    Candidate, Followed, Following, Host, InForum, Listed, Listing, Method, Model, OnMotion,
+    Placed, Query, Refusal,
 };
 use crate::kingdom::Kingdom;
 use crate::request::{Ask, Question, Terms, ThreadChoice};
@@ -269,11 +270,11 @@ impl FolderHost {
         act(store).map_err(|e| Refusal(format!("{e}; {}", e.hint())))
     }
 
-    /// Calls a function with the forum of the user who runs this. Creates none.
-    fn on_own_forum<T>(
-        &self,
-        act: impl FnOnce(&mut ForumStore) -> Result<T, ForumError>,
-    ) -> Result<T, Refusal> {
+    /// Returns whether the user who runs this has a forum here.
+    ///
+    /// # Errors
+    /// If the caller is not that user, or the place cannot be read.
+    fn has_own_forum(&self) -> Result<bool, Refusal> {
         if self.visit.is_some() || self.kingdom.config().serves_others {
             let why = "the forum's screens are those of the person who runs the server, and are not shown to other machines: use `kd forum` there";
             return Err(Refusal(why.to_owned()));
@@ -289,11 +290,20 @@ impl FolderHost {
                 forum::Place::Server(_) => true,
             })
         };
-        if !exists().map_err(refusal)? {
-            let why = "There is no forum in this folder. `kd forum post TITLE TEXT` begins one, `kd forum agent new` adds agents to it.";
-            return Err(Refusal(why.to_owned()));
+        exists().map_err(refusal)
+    }
+
+    /// Calls a function with the forum of the user who runs this. Creates none.
+    fn on_own_forum<T>(
+        &self,
+        act: impl FnOnce(&mut ForumStore) -> Result<T, ForumError>,
+    ) -> Result<T, Refusal> {
+        match self.has_own_forum()? {
+            true => self.on_forum(act),
+            false => Err(Refusal(
+                "there is no forum in this folder: a first thread begins one".to_owned(),
+            )),
         }
-        self.on_forum(act)
     }
 
     /// Returns a caller with this name; during a visit, only the visiting agent.
@@ -699,8 +709,12 @@ impl Host for FolderHost {
         starts.into_iter().any(|start| tool.starts_with(start))
     }
 
-    fn forum_page(&self) -> Result<kd_page::Forum, Refusal> {
-        self.on_own_forum(|store| forum::page::read(store, &self.forum_name))
+    fn forum_page(&self) -> Result<Option<kd_page::Forum>, Refusal> {
+        let read = |store: &mut ForumStore| forum::page::read(store, &self.forum_name);
+        match self.has_own_forum()? {
+            true => self.on_forum(read).map(Some),
+            false => Ok(None),
+        }
     }
 
     fn forum_thread(&self, id: i64) -> Result<(kd_page::Topic, Vec<kd_page::Post>, bool), Refusal> {
@@ -713,6 +727,16 @@ impl Host for FolderHost {
             &self.kingdom.config().forum.settings,
         );
         self.on_own_forum(|store| forum::page::decide(store, forum, id, decision))
+    }
+
+    fn write_in_forum(&self, what: &InForum) -> Result<Placed, Refusal> {
+        let configured = &self.kingdom.config().forum.settings;
+        let forum = (self.forum_name.as_str(), configured);
+        let write = |store: &mut ForumStore| forum::page::write(store, forum, what);
+        match (self.has_own_forum()?, what) {
+            (false, InForum::Thread(..)) => self.on_forum(write),
+            _ => self.on_own_forum(write),
+        }
     }
 
     fn forum(

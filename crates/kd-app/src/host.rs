@@ -147,6 +147,8 @@ pub struct Listed {
     pub fork: Option<(String, String)>,
     /// When it was opened.
     pub opened: Option<Timestamp>,
+    /// The time of its newest message.
+    pub updated: Option<Timestamp>,
     /// For a search, the newest message with the words: its number, and the words with what surrounds them.
     pub found: Option<(u32, String)>,
 }
@@ -182,6 +184,28 @@ pub enum OnMotion {
     Confirm,
     /// Refuses it, and why.
     Refuse(String),
+}
+
+/// What the user writes in the forum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InForum {
+    /// A new thread: its title and its first post.
+    Thread(String, String),
+    /// A post in a thread, and the post that it quotes.
+    Reply(i64, String, Option<i64>),
+    /// A motion in the words of `kd forum propose`, and why.
+    Motion(String, String),
+}
+
+/// Where the user's words in the forum are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The thread.
+    pub thread: i64,
+    /// The post of a reply.
+    pub post: Option<i64>,
+    /// What was masked in them, in words.
+    pub masked: Option<String>,
 }
 
 /// Changes in a followed thread, by any process.
@@ -352,18 +376,18 @@ pub trait Host: Send + Sync + 'static {
         false
     }
 
-    /// Returns the forum as the user who runs this sees it. Creates none.
+    /// Returns the forum as the user who runs this sees it; `None` if there is none. Creates none.
     ///
     /// # Errors
-    /// If there is no forum, it belongs to somebody else, or it cannot be read.
-    fn forum_page(&self) -> Result<kd_page::Forum, Refusal> {
+    /// If it belongs to somebody else, or it cannot be read.
+    fn forum_page(&self) -> Result<Option<kd_page::Forum>, Refusal> {
         Err(Refusal("there is no forum here".into()))
     }
 
     /// Returns a thread of the forum, its posts, and whether there are more.
     ///
     /// # Errors
-    /// Those of [`Host::forum_page`], and if there is no such thread.
+    /// Those of [`Host::forum_page`], and if there is no forum or no such thread.
     fn forum_thread(
         &self,
         _id: i64,
@@ -374,8 +398,16 @@ pub trait Host: Send + Sync + 'static {
     /// Carries out the user's decision on a motion.
     ///
     /// # Errors
-    /// Those of [`Host::forum_page`], and if the forum refuses it.
+    /// Those of [`Host::forum_page`], and if there is no forum or it refuses this.
     fn decide_motion(&self, _id: i64, _decision: &OnMotion) -> Result<(), Refusal> {
+        Err(Refusal("there is no forum here".into()))
+    }
+
+    /// Writes in the forum under the user's own name. The first thread creates it.
+    ///
+    /// # Errors
+    /// Those of [`Host::decide_motion`].
+    fn write_in_forum(&self, _what: &InForum) -> Result<Placed, Refusal> {
         Err(Refusal("there is no forum here".into()))
     }
 

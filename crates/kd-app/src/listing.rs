@@ -73,6 +73,7 @@ fn listed_of(
         messages: thread.count()?,
         fork: lineage.map(|from| (from.of.0.clone(), from.words())),
         opened,
+        updated: thread.tail(1)?.messages.last().map(|last| last.at),
         found,
     })
 }

@@ -45,6 +45,8 @@ export class Live {
   private growing = new Map<string, Growing>();
   /** Answers that have ended, until the thread has them. */
   private ended: HTMLElement[] = [];
+  /** What the address named when it was last shown. */
+  private shown = "";
   private painted = false;
   /** Whether members are being asked. */
   private busy = false;
@@ -71,7 +73,10 @@ export class Live {
     one("#forum").addEventListener("click", () => this.address("?forum"));
     one("#stop").addEventListener("click", () => void this.deeds.stop());
     document.addEventListener("merge", (event) => this.form.draft((event as CustomEvent<string>).detail));
-    addEventListener("popstate", () => this.show());
+    addEventListener("popstate", () => {
+      // A link to a place in the open thread comes here, too.
+      if (location.search !== this.shown) this.show();
+    });
     addEventListener("focus", () => this.list.changed());
     this.server.begin();
   }
@@ -87,6 +92,8 @@ export class Live {
     this.open(this.named());
     const query = new URLSearchParams(location.search);
     const forum = query.get("forum");
+    // There, what is written goes elsewhere.
+    one("#ask").hidden = forum !== null;
     if (forum === null && !query.has("batches")) return;
     const watch = new AbortController();
     this.stream = watch;
@@ -103,8 +110,9 @@ export class Live {
   private async watchBatches(signal: AbortSignal): Promise<void> {
     let shown = "";
     while (!signal.aborted) {
-      const response = await this.server.call("/page/batches", undefined, signal).catch(() => undefined);
-      if (signal.aborted) return;
+      const response = document.hidden && shown ? null : await this.server.call("/page/batches", undefined, signal).catch(() => null);
+      // One that is turned away is not repeated: the page says why, or asks for the token.
+      if (signal.aborted || response === undefined) return;
       if (response) {
         const { html } = (await response.json()) as { html: string };
         if (signal.aborted) return;
@@ -129,6 +137,7 @@ export class Live {
 
   private open(id: string | undefined): void {
     this.stream?.abort();
+    this.shown = location.search;
     this.growing.clear();
     this.ended = [];
     this.words.clear();
@@ -138,6 +147,7 @@ export class Live {
     this.goal = location.hash.slice(1);
     this.filling = false;
     one("#stop").hidden = true;
+    one("#ask").hidden = false;
     this.list.mark();
     this.form.reset();
     if (!id) {

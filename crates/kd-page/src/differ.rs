@@ -1,18 +1,18 @@
-//! Where members differ: claims, or whole answers, by member. Each cell links to the member's message.
+//! Where members differ: claims, or whole answers, by member. Each cell links to the words in the member's message.
 
-use crate::facts::{Facts, plain};
+use crate::facts::{Facts, Said, plain};
 use kd_core::SeatName;
 use kd_core::deliberation::map::{Map, Rows, Stance, Standing};
 use maud::{Markup, html};
 
 /// Returns whether there is anything to compare.
 pub(crate) fn has(facts: &Facts<'_>) -> bool {
-    let map = facts.report.as_ref().map(|report| report.map());
+    let map = facts.map.as_ref();
     map.is_some_and(|map| !map.claims.is_empty() || !map.missing.is_empty())
 }
 
 pub(crate) fn body(facts: &Facts<'_>) -> Markup {
-    let Some(map) = facts.report.as_ref().map(|report| report.map()) else {
+    let Some(map) = &facts.map else {
         return html! {};
     };
     let (head, holds, opposes) = match map.of {
@@ -22,24 +22,25 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
     let columns = map.members.len() + 1;
     let mut standing = None;
     html! {
-        p.legend { span.holds { "● " (holds) } " " span.opposes { "○ " (opposes) } " " span.faint { "· silent" } }
+        @let rows_are_claims = map.of == Rows::Claims;
+        p.legend { span.holds { "● " (holds) } " " span.opposes { "○ " (opposes) } " " span.faint { "· silent" } @if rows_are_claims { " " span.faint { "A mark leads to the sentence that is closest to the claim." } } }
         div.wide tabindex="0" { table.map {
             thead { tr { th scope="col" { (head) } @for member in &map.members { th scope="col" { (facts.name(member.as_str())) } } } }
-            tbody { @for claim in &map.claims {
+            tbody { @for (at, claim) in map.claims.iter().enumerate() {
                 @if let Some(now) = claim.standing.filter(|now| standing.replace(*now) != Some(*now)) {
                     tr { th.group colspan=(columns) scope="rowgroup" { (standing_words(now)) } }
                 }
                 tr {
                     th scope="row" dir="auto" { (plain(&claim.claim)) }
-                    @for (seat, stance) in &claim.stances { (cell(facts, seat, *stance, holds, opposes)) }
+                    @for (seat, stance) in &claim.stances { (cell(facts, seat, (*stance, facts.said.get(&(at, seat.clone()))), (holds, opposes))) }
                 }
             } }
         } }
         @for line in &map.missing { p { "Not covered: " span dir="auto" { (plain(line)) } } }
         @if !map.groups.is_empty() {
-            p.faint { (groups(facts, &map)) }
+            p.faint { (groups(facts, map)) }
         }
-        @let voters = voters_alone(facts, &map);
+        @let voters = voters_alone(facts, map);
         @if !voters.is_empty() {
             p.faint { (names(facts, &voters)) " voted without an answer of " @if voters.len() == 1 { "its" } @else { "their" } " own." }
         }
@@ -91,17 +92,30 @@ fn names(facts: &Facts<'_>, seats: &[&SeatName]) -> Markup {
     }
 }
 
-fn cell(facts: &Facts<'_>, seat: &SeatName, stance: Stance, holds: &str, opposes: &str) -> Markup {
+/// Renders a member's position on a row: a link to the words about it, else to the message.
+fn cell(
+    facts: &Facts<'_>,
+    seat: &SeatName,
+    (stance, said): (Stance, Option<&Said>),
+    (holds, opposes): (&str, &str),
+) -> Markup {
     let (class, mark, words) = match stance {
         Stance::Holds => ("holds", "●", holds),
         Stance::Opposes => ("opposes", "○", opposes),
         Stance::Silent => ("faint", "·", "silent"),
     };
-    let label = format!("{} {words}", plain(seat.as_str()));
+    let mut label = format!("{} {words}", plain(seat.as_str()));
+    if let Some(said) = said {
+        label.push_str(&format!(": “{}”", said.words));
+    }
+    let to = match said {
+        Some(said) => Some(facts.passage(said)),
+        None => facts.message_of(seat.as_str()).map(|seq| facts.anchor(seq)),
+    };
     html! {
         td.(class) {
-            @match facts.message_of(seat.as_str()) {
-                Some(seq) => a href={ "#" (facts.anchor(seq)) } aria-label=(label) title=(label) { (mark) },
+            @match to {
+                Some(to) => a href={ "#" (to) } aria-label=(label) title=(label) { (mark) },
                 None => span role="img" aria-label=(label) title=(label) { (mark) },
             }
         }

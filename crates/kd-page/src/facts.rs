@@ -2,16 +2,19 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use crate::passage::Sentences;
 use jiff::Timestamp;
 use kd_core::clean::{clean_line, clean_text};
+use kd_core::deliberation::map::{Map, Rows, Stance};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{self, Fact, Replayed, Robustness, Verdict};
 use kd_core::event::Purpose;
 use kd_core::message::settled;
 use kd_core::view::{self, View};
-use kd_core::{Event, Message, Record, ThreadId, Usage};
+use kd_core::{Event, Message, Record, SeatName, ThreadId, Usage};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Maximum characters of a title or name.
 const TITLE_CHARS: usize = 160;
@@ -90,6 +93,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) turns: BTreeMap<u32, Turn>,
     /// Each member's total usage, in the order of their first turns.
     pub(crate) used: Vec<Used>,
+    /// The turns and the usage of the last deliberation alone.
+    pub(crate) council: (BTreeMap<u32, Turn>, Vec<Used>),
     /// The last deliberation.
     pub(crate) report: Option<Report>,
     /// The same deliberation, recomputed.
@@ -98,6 +103,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) robust: Option<Robustness>,
     /// Members that were not asked because the answers were certain enough, over all passes.
     pub(crate) spared: usize,
+    /// Who says what, if the answers were compared.
+    pub(crate) map: Option<Map>,
+    /// The words that a claim is about, by its place in the map and the member: the message, and the sentence of it.
+    pub(crate) said: BTreeMap<(usize, SeatName), Said>,
     /// Prefix of anchors in the page, which may contain several threads.
     pub(crate) prefix: String,
     /// Names in the order of their colors.
@@ -129,18 +138,71 @@ impl<'a> Facts<'a> {
             .as_deref()
             .zip(verdict)
             .and_then(|(records, verdict)| deliberation::robustness(records, verdict));
-        Self {
+        let map = report.as_ref().map(Report::map);
+        let council = deliberated.as_deref().map(self::turns).unwrap_or_default();
+        let mut facts = Self {
             thread,
             shown,
             turns,
             used,
+            council,
             spared: deliberated.iter().flatten().map(spared).sum(),
             prefix: prefix(at),
             report,
             robust,
             replayed: deliberated.as_deref().and_then(deliberation::replay),
+            map,
+            said: BTreeMap::new(),
             names,
+        };
+        facts.said = facts.find_said();
+        facts
+    }
+
+    /// Finds the words that the claims of the map are about.
+    fn find_said(&self) -> BTreeMap<(usize, SeatName), Said> {
+        let mut found = BTreeMap::new();
+        let Some(map) = self.map.as_ref().filter(|map| map.of == Rows::Claims) else {
+            return found;
+        };
+        for (column, seat) in map.members.iter().enumerate() {
+            let seq = self.message_of(seat.as_str());
+            let message = self.shown.iter().find(|message| Some(message.seq) == seq);
+            let Some(message) = message else { continue };
+            let sentences = Sentences::of(&message.shown());
+            for (at, claim) in map.claims.iter().enumerate() {
+                let stance = claim.stances.get(column).map(|(_, stance)| *stance);
+                if matches!(stance, None | Some(Stance::Silent)) {
+                    continue;
+                }
+                if let Some(sentence) = sentences.closest(&claim.claim) {
+                    let said = Said {
+                        seq: message.seq,
+                        sentence,
+                        range: sentences.range(sentence),
+                        words: sentences.told(sentence),
+                    };
+                    found.insert((at, seat.clone()), said);
+                }
+            }
         }
+        found
+    }
+
+    /// Returns the address of the words that a claim is about.
+    pub(crate) fn passage(&self, said: &Said) -> String {
+        format!("{}s{}", self.anchor(said.seq), said.sentence + 1)
+    }
+
+    /// Returns the passages of a message that claims are about, in order, with their addresses.
+    pub(crate) fn passages(&self, seq: u32) -> Vec<(Range<usize>, String)> {
+        let here = self.said.values().filter(|said| said.seq == seq);
+        let mut all: Vec<_> = here
+            .map(|said| (said.range.clone(), self.passage(said)))
+            .collect();
+        all.sort_by_key(|(range, _)| range.start);
+        all.dedup();
+        all
     }
 
     /// Returns the thread's topic: the beginning of the first message.
@@ -223,12 +285,26 @@ pub(crate) fn plain(text: &str) -> String {
     clean_text(text).into_owned()
 }
 
+/// The words of a message that a claim is about.
+pub(crate) struct Said {
+    /// The number of the message.
+    pub(crate) seq: u32,
+    /// The number of the sentence, where it is in the source of the message, and its words.
+    pub(crate) sentence: usize,
+    /// See `sentence`.
+    pub(crate) range: Range<usize>,
+    /// See `sentence`.
+    pub(crate) words: String,
+}
+
 /// A member's total usage.
 pub(crate) struct Used {
     pub(crate) name: String,
     /// The reported usage; `None` if there was none.
     pub(crate) usage: Option<Usage>,
     pub(crate) turns: u64,
+    /// The number of turns without reported usage.
+    pub(crate) uncounted: u64,
 }
 
 /// Collects the turns of messages and each member's usage. Records of another run may reuse a turn's number.
@@ -244,12 +320,14 @@ fn turns(records: &[Record]) -> (BTreeMap<u32, Turn>, Vec<Used>) {
                 name: name.to_owned(),
                 usage: None,
                 turns: 0,
+                uncounted: 0,
             });
             used.len() - 1
         });
         used[at].turns += 1;
-        if let Some(usage) = usage {
-            used[at].usage.get_or_insert_default().add(usage);
+        match usage {
+            Some(usage) => used[at].usage.get_or_insert_default().add(usage),
+            None => used[at].uncounted += 1,
         }
     };
     for record in records {

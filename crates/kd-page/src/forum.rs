@@ -1,6 +1,11 @@
 //! A forum at a glance: who speaks, motions with their votes, threads, members, fairness, and what moderators did; and one
 //! of its threads. Pure: the texts of agents are data and never markup.
 
+mod data;
+mod fairness;
+
+pub use data::{Cycle, Fairness, Forum, May, Member, Motion, Order, Post, Row, Topic, Vote, You};
+
 use crate::bar::bar;
 use crate::markdown;
 use jiff::Timestamp;
@@ -11,203 +16,24 @@ use maud::{Markup, html};
 const TITLE_CHARS: usize = 160;
 const LINE_CHARS: usize = 400;
 
-/// A forum, as needed for its page.
-#[derive(Clone, Debug, Default)]
-pub struct Forum {
-    /// Its name.
-    pub name: String,
-    /// Its charter; empty without one.
-    pub charter: String,
-    /// The running or last cycle.
-    pub cycle: Cycle,
-    /// Motions, the open ones first.
-    pub motions: Vec<Motion>,
-    /// Threads, the newest activity first.
-    pub threads: Vec<Topic>,
-    /// Members, by name.
-    pub members: Vec<Member>,
-    /// The fairness of the newest cycles; `None` without one.
-    pub fairness: Option<Fairness>,
-    /// What moderators did, newest first.
-    pub orders: Vec<Order>,
-}
-
-/// A cycle, as far as it is public.
-#[derive(Clone, Debug, Default)]
-pub struct Cycle {
-    /// Its number; 0 if there was none.
-    pub number: i64,
-    /// Whether it runs.
-    pub is_running: bool,
-    /// Who has the turn.
-    pub speaking: Vec<String>,
-    /// Who had a turn, and what came of it.
-    pub had: Vec<(String, String)>,
-    /// Who may still have one, by name: the order is secret until the end.
-    pub rest: Vec<String>,
-}
-
-/// A motion.
-#[derive(Clone, Debug, Default)]
-pub struct Motion {
-    /// Its number.
-    pub id: i64,
-    /// Its title.
-    pub title: String,
-    /// Its state, in words.
-    pub state: String,
-    /// What it changes, in words; empty if nothing.
-    pub wants: String,
-    /// Who moved it.
-    pub proposer: String,
-    /// Why.
-    pub reason: String,
-    /// The result of the count, in words; empty while it is open.
-    pub outcome: String,
-    /// What the user can do.
-    pub may: May,
-    /// The votes, in order.
-    pub votes: Vec<Vote>,
-}
-
-/// What the user can do about a motion.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum May {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// Vote, and refuse it.
-    Vote,
-    /// Refuse it. It is open, but the user has no vote.
-    Refuse,
-    /// Confirm or refuse it: it passed.
-    Confirm,
-}
-
-/// A vote.
-#[derive(Clone, Debug, Default)]
-pub struct Vote {
-    /// The voter.
-    pub who: String,
-    /// `yes`, `no` or `abstain`.
-    pub choice: String,
-    /// Why.
-    pub reason: String,
-}
-
-/// A thread in the list.
-#[derive(Clone, Debug, Default)]
-pub struct Topic {
-    /// Its number.
-    pub id: i64,
-    /// Its title.
-    pub title: String,
-    /// Who opened it.
-    pub author: String,
-    /// Number of posts.
-    pub posts: i64,
-    /// The time of the last one.
-    pub updated: Timestamp,
-    /// Whether agents do not see it, and whether it takes no posts.
-    pub is_hidden: bool,
-    /// See `is_hidden`.
-    pub is_closed: bool,
-}
-
-/// A member.
-#[derive(Clone, Debug, Default)]
-pub struct Member {
-    /// Its name.
-    pub name: String,
-    /// Its kind, role and status, in words.
-    pub kind: String,
-    /// See `kind`.
-    pub role: String,
-    /// See `kind`.
-    pub status: String,
-    /// Whether it votes.
-    pub votes: bool,
-    /// When it joined.
-    pub joined: Timestamp,
-}
-
-/// How fair the newest cycles were.
-#[derive(Clone, Debug, Default)]
-pub struct Fairness {
-    /// Number of cycles.
-    pub cycles: usize,
-    /// What was tested.
-    pub rows: Vec<Row>,
-    /// What each agent got: its name, its turns and those it is entitled to.
-    pub shares: Vec<(String, u64, f64)>,
-}
-
-/// A test of fairness.
-#[derive(Clone, Debug, Default)]
-pub struct Row {
-    /// What is measured.
-    pub name: String,
-    /// The agent farthest from its entitlement.
-    pub agent: String,
-    /// The value, and what it should be.
-    pub value: Option<f64>,
-    /// See `value`.
-    pub entitled: Option<f64>,
-    /// The probability that a fair rule gives a deviation this large, and the line below which the row fails.
-    pub p: Option<f64>,
-    /// See `p`.
-    pub line: Option<f64>,
-    /// Whether it passes; `None` without a line or without data.
-    pub pass: Option<bool>,
-}
-
-/// What a moderator did.
-#[derive(Clone, Debug, Default)]
-pub struct Order {
-    /// When.
-    pub at: Timestamp,
-    /// Who.
-    pub by: String,
-    /// What.
-    pub what: String,
-    /// Why.
-    pub reason: String,
-}
-
-/// A post.
-#[derive(Clone, Debug, Default)]
-pub struct Post {
-    /// Its number.
-    pub id: i64,
-    /// Its author.
-    pub author: String,
-    /// When it was written.
-    pub at: Timestamp,
-    /// Its text; empty if it was deleted.
-    pub body: String,
-    /// The number of the post it quotes, with its author.
-    pub quotes: Option<(i64, String)>,
-    /// What happened to it since, in words: `deleted`, `hidden by king: spam`.
-    pub fate: String,
-}
-
 /// Renders a forum.
 pub fn forum(forum: &Forum) -> Markup {
     html! {
-        article.forum aria-labelledby="forum-title" {
+        article.forum aria-labelledby="forum-title" data-running[forum.cycle.is_running] {
             h1 #forum-title { "Forum " span.faint { bdi { (line(&forum.name)) } } }
+            (you(&forum.you))
             @if !forum.charter.is_empty() { details { summary { "Charter" } (markdown::render(&forum.charter)) } }
             (cycle(&forum.cycle))
-            (motions(&forum.motions))
+            (motions(forum))
             (threads(&forum.threads))
             (members(&forum.members))
-            (fairness(forum.fairness.as_ref()))
+            (fairness::section(forum.fairness.as_ref()))
             (orders(&forum.orders))
         }
     }
 }
 
-/// Renders what the page shows where there is no forum; `why` says so.
+/// Renders what the page shows where the forum is not shown; `why` says so.
 pub fn no_forum(why: &str) -> Markup {
     html! {
         article.forum {
@@ -217,10 +43,20 @@ pub fn no_forum(why: &str) -> Markup {
     }
 }
 
+/// Renders what the page shows where nobody has written yet.
+pub fn forum_to_begin() -> Markup {
+    html! {
+        article.forum {
+            div.titled data-new { h1 { "Forum" } }
+            p { "There is no forum in this folder yet. A first thread begins one, and " code { "kd forum agent new" } " adds agents, which take turns in it." }
+        }
+    }
+}
+
 /// Renders a thread of a forum.
 pub fn forum_thread(topic: &Topic, posts: &[Post], more: bool) -> Markup {
     html! {
-        article.forum aria-labelledby="topic-title" {
+        article.forum aria-labelledby="topic-title" data-topic=(topic.id) data-open[!topic.is_closed && !more] {
             p { a href="?forum" { "All of the forum" } }
             h1 #topic-title dir="auto" { (title(&topic.title)) }
             p.facts {
@@ -229,7 +65,7 @@ pub fn forum_thread(topic: &Topic, posts: &[Post], more: bool) -> Markup {
                 (flags(topic))
             }
             @for post in posts {
-                article.says id={ "p" (post.id) } tabindex="-1" {
+                article.says id={ "p" (post.id) } data-post=(post.id) data-author=(line(&post.author)) tabindex="-1" {
                     header {
                         bdi.name { (line(&post.author)) }
                         @if let Some((id, author)) = &post.quotes { span.to { "to " a href={ "#p" (id) } { "#" (id) } " of " bdi { (line(author)) } } }
@@ -240,6 +76,7 @@ pub fn forum_thread(topic: &Topic, posts: &[Post], more: bool) -> Markup {
                     div.body dir="auto" { (markdown::render(&post.body)) }
                 }
             }
+            @if topic.is_closed { p.faint { "The thread is closed: it takes no posts." } }
             @if more { p.faint { "Only the first posts are shown: " code { "kd forum read " (topic.id) } } }
         }
     }
@@ -274,19 +111,32 @@ fn cycle(cycle: &Cycle) -> Markup {
                     }
                 }
                 @if !cycle.had.is_empty() {
-                    ul { @for (name, what) in &cycle.had { li { bdi.name { (line(name)) } ": " (line(what)) } } }
+                    p { "Had a turn:" }
+                    ul { @for (name, what) in &cycle.had { li { bdi.name { (line(name)) } ", " (line(what)) } } }
                 }
             }
         }
     }
 }
 
-fn motions(all: &[Motion]) -> Markup {
+/// Says who the user is here.
+fn you(you: &You) -> Markup {
+    html! {
+        p {
+            "You are " bdi.name { (line(&you.name)) } ", " (line(&you.role)) "."
+            @if !you.votes {
+                " " span.faint { "You have no vote. " code { "kd forum role " (line(&you.name)) " voter REASON" } " gives you one on later motions." }
+            }
+        }
+    }
+}
+
+fn motions(forum: &Forum) -> Markup {
     html! {
         section aria-labelledby="forum-motions" {
-            h2 #forum-motions { "Motions" }
-            @if all.is_empty() { p.faint { "Nobody has moved anything." } }
-            @for one in all { (motion(one)) }
+            div.titled data-forms=(line(&forum.forms.join(", "))) { h2 #forum-motions { "Motions" } }
+            @if forum.motions.is_empty() { p.faint { "Nobody has moved anything." } }
+            @for one in &forum.motions { (motion(one)) }
         }
     }
 }
@@ -303,7 +153,7 @@ fn motion(one: &Motion) -> Markup {
     html! {
         section.motion aria-label={ "Motion " (one.id) } data-motion=(one.id) data-may=[may(one.may)] {
             h3 dir="auto" { "Motion " (one.id) ": " (title(&one.title)) }
-            p.facts { span { b { (line(&one.state)) } } span { "moved by " bdi.name { (line(&one.proposer)) } } }
+            p.facts { span { b { (line(&one.state)) } } span { "moved by " bdi.name { (line(&one.proposer)) } } @if let Some(thread) = one.thread { a href={ "?forum=" (thread) } { "discussion" } } }
             @if !one.wants.is_empty() { p dir="auto" { "Wants: " (line(&one.wants)) } }
             div.body dir="auto" { (markdown::render(&one.reason)) }
             @if !one.outcome.is_empty() { p dir="auto" { "Result: " (line(&one.outcome)) } }
@@ -323,7 +173,7 @@ fn motion(one: &Motion) -> Markup {
                 }
             }
             @if one.may == May::Refuse {
-                p.faint { "You have no vote on it. " code { "kd forum role king voter" } " gives you one on later motions." }
+                p.faint { "You have no vote on it: who votes was settled when it was moved." }
             }
         }
     }
@@ -341,8 +191,8 @@ fn may(may: May) -> Option<&'static str> {
 fn threads(all: &[Topic]) -> Markup {
     html! {
         section aria-labelledby="forum-threads" {
-            h2 #forum-threads { "Threads" }
-            @if all.is_empty() { p.faint { "No threads. " code { "kd forum post TITLE TEXT" } " opens one." } }
+            div.titled data-new { h2 #forum-threads { "Threads" } }
+            @if all.is_empty() { p.faint { "No threads." } }
             @else {
                 div.wide tabindex="0" { table {
                     thead { tr { th scope="col" { "Thread" } th scope="col" { "By" } th.number scope="col" { "Posts" } th scope="col" { "Last post" } } }
@@ -387,65 +237,6 @@ fn members(all: &[Member]) -> Markup {
     }
 }
 
-fn fairness(found: Option<&Fairness>) -> Markup {
-    html! {
-        section aria-labelledby="forum-fairness" {
-            h2 #forum-fairness { "Fairness" }
-            @match found {
-                None => p.faint { "No cycle has ended." },
-                Some(found) => {
-                    @let failed = found.rows.iter().filter(|row| row.pass == Some(false)).count();
-                    p {
-                        "Over " (found.cycles) @if found.cycles == 1 { " cycle: " } @else { " cycles: " }
-                        @match failed { 0 => "no row fails.", n => b.bad { (n) @if n == 1 { " row fails." } @else { " rows fail." } } }
-                    }
-                    (shares(&found.shares))
-                    (rows(&found.rows))
-                }
-            }
-        }
-    }
-}
-
-/// Renders a bar for the turns of each agent; each is told beside what the agent is entitled to.
-fn shares(all: &[(String, u64, f64)]) -> Markup {
-    let most = all.iter().map(|(_, turns, due)| (*turns as f64).max(*due));
-    let most = most.fold(1.0, f64::max);
-    html! {
-        @if !all.is_empty() {
-            div.wide tabindex="0" { table {
-                thead { tr { th scope="col" { "Agent" } th scope="col" { "Turns, and those it is entitled to" } } }
-                tbody { @for (name, turns, due) in all { tr {
-                    th scope="row" { bdi { (line(name)) } }
-                    td { (bar(*turns as f64 / most, &format!("{turns} of {due:.1} due"))) }
-                } } }
-            } }
-        }
-    }
-}
-
-fn rows(all: &[Row]) -> Markup {
-    let figure = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
-    html! {
-        div.wide tabindex="0" { table {
-            thead { tr {
-                th scope="col" { "Tested" }
-                @for head in ["Has", "Due", "Probability", "Fails below"] { th.number scope="col" { (head) } }
-                th scope="col" { "Result" }
-            } }
-            tbody { @for row in all { tr {
-                th scope="row" { (line(&row.name)) @if !row.agent.is_empty() { " " span.faint { bdi { (line(&row.agent)) } } } }
-                td.number { (figure(row.value)) }
-                td.number { (figure(row.entitled)) }
-                td.number { (figure(row.p)) }
-                td.number { (figure(row.line)) }
-                td { @match row.pass { Some(true) => "passes", Some(false) => span.tag.bad { "fails" }, None => span.faint { "only told" } } }
-            } } }
-        } }
-        p.faint { "A row fails if a fair rule would give a deviation this large less often than the line says." }
-    }
-}
-
 fn orders(all: &[Order]) -> Markup {
     html! {
         section aria-labelledby="forum-orders" {
@@ -486,6 +277,7 @@ mod tests {
                 state: "open".into(),
                 reason: HOSTILE.into(),
                 may: May::Vote,
+                thread: Some(7),
                 votes: vec![
                     Vote {
                         who: HOSTILE.into(),
@@ -529,6 +321,12 @@ mod tests {
                 reason: HOSTILE.into(),
                 ..Order::default()
             }],
+            you: You {
+                name: HOSTILE.into(),
+                role: HOSTILE.into(),
+                votes: false,
+            },
+            forms: vec![HOSTILE.into()],
         }
     }
 
@@ -563,11 +361,27 @@ mod tests {
             "banned",
             "1 row fails.",
             "3 of 2.5 due",
-            "0.004",
+            "0.500, line 0.004",
+            "You have no vote.",
+            "data-running",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(thread.contains("href=\"#p1\"") && thread.contains("kd forum read 7"));
+        // Where not all posts are shown, and in a closed thread, there is nothing to write a reply in.
+        assert!(!thread.contains("data-open"));
+        let mut topic = example().threads.remove(0);
+        assert!(
+            forum_thread(&topic, &posts, false)
+                .into_string()
+                .contains("data-topic=\"7\" data-open")
+        );
+        topic.is_closed = true;
+        assert!(
+            !forum_thread(&topic, &posts, false)
+                .into_string()
+                .contains("data-open")
+        );
     }
 
     #[test]
@@ -575,7 +389,7 @@ mod tests {
         let text = forum(&Forum::default()).into_string();
         for part in [
             "kd forum run-cycle",
-            "kd forum post",
+            "data-new",
             "Nobody has moved",
             "No cycle has ended",
         ] {

@@ -15,7 +15,9 @@ mod document;
 mod facts;
 mod forum;
 pub mod markdown;
+mod marked;
 mod now;
+mod passage;
 mod quoted;
 mod reader;
 mod said;
@@ -27,8 +29,8 @@ pub use batches::batches;
 pub use document::{Page, Place, app, page, shell};
 pub use facts::{Asked, Relative, Thread, Turn};
 pub use forum::{
-    Cycle, Fairness, Forum, May, Member, Motion, Order, Post, Row, Topic, Vote, forum,
-    forum_thread, no_forum,
+    Cycle, Fairness, Forum, May, Member, Motion, Order, Post, Row, Topic, Vote, You, forum,
+    forum_thread, forum_to_begin, no_forum,
 };
 pub use maud::Markup;
 pub use now::doing;

@@ -1,6 +1,7 @@
 //! Renders members' Markdown as safe HTML: none of their tags is markup, nothing is fetched, and links lead only to the
 //! web or a mail address.
 
+use crate::marked::{self, Passages, Piece};
 use kd_core::clean::clean_text;
 use kd_core::markdown::bounded;
 use maud::{Markup, PreEscaped, html};
@@ -23,12 +24,31 @@ const TOP: usize = 3;
 
 /// Renders the text as HTML.
 pub fn render(text: &str) -> Markup {
-    let clean = clean_text(text);
-    let source = bounded(&clean);
+    render_marked(text, &[])
+}
+
+/// Renders the text as HTML, with marks around passages. Their places are those in the [`source`].
+pub(crate) fn render_marked(text: &str, passages: &Passages) -> Markup {
+    let source = source(text);
     let mut out = String::with_capacity(source.len() * 5 / 4);
     let mut open = Open::default();
-    let events = Parser::new_ext(&source, OPTIONS).filter_map(|event| harmless(event, &mut open));
-    pulldown_cmark::html::push_html(&mut out, events);
+    let events = parser(&source);
+    if passages.is_empty() {
+        let events = events.filter_map(|event| harmless(event, &mut open));
+        pulldown_cmark::html::push_html(&mut out, events);
+    } else {
+        let pieces = marked::mark(events.into_offset_iter(), passages).into_iter();
+        let events = pieces.filter_map(|piece| match piece {
+            Piece::Event(event) => harmless(event, &mut open),
+            Piece::Open(id) => {
+                let mark = html! { mark.words id=[id] { "" } }.into_string();
+                let mark = mark.strip_suffix("</mark>").unwrap_or_default();
+                Some(Event::InlineHtml(mark.to_owned().into()))
+            }
+            Piece::Close => Some(Event::InlineHtml("</mark>".into())),
+        });
+        pulldown_cmark::html::push_html(&mut out, events);
+    }
     // What scrolls can be reached by key. No text contains these: it is escaped.
     for (tag, wrapped) in SCROLLING {
         if out.contains(tag) {
@@ -36,6 +56,16 @@ pub fn render(text: &str) -> Markup {
         }
     }
     PreEscaped(out)
+}
+
+/// Returns what is parsed of a text.
+pub(crate) fn source(text: &str) -> String {
+    bounded(&clean_text(text)).into_owned()
+}
+
+/// Parses a [`source`].
+pub(crate) fn parser(source: &str) -> Parser<'_> {
+    Parser::new_ext(source, OPTIONS)
 }
 
 /// What is open while a text is rendered.
@@ -154,7 +184,8 @@ mod tests {
     }
 
     /// All tags that a rendered message may contain.
-    const TAGS: [&str; 26] = [
+    const TAGS: [&str; 27] = [
+        "mark",
         "p",
         "h3",
         "h4",
@@ -213,8 +244,25 @@ mod tests {
             "- [ ] <input autofocus onfocus=x>\n- [x] done",
             "\u{202e}evil\u{2066}x\u{1b}[31m",
         ];
-        for text in hostile {
-            let html = render(text).into_string();
+        // The same with marks at every sentence, and where no sentence is.
+        let marked = hostile.iter().map(|text| {
+            let sentences = crate::passage::Sentences::of(text);
+            let ranges = (0..99)
+                .map(|at| sentences.range(at))
+                .filter(|range| !range.is_empty());
+            let passages: Vec<_> = ranges.map(|range| (range, "m1s1".to_owned())).collect();
+            render_marked(text, &passages).into_string()
+        });
+        let odd = hostile.iter().map(|text| {
+            render_marked(text, &[(1..3, "a".into()), (4..7, "b".into())]).into_string()
+        });
+        let plain = hostile.iter().map(|text| render(text).into_string());
+        for html in plain.chain(marked).chain(odd) {
+            assert_eq!(
+                html.matches("<mark").count(),
+                html.matches("</mark>").count(),
+                "{html}"
+            );
             for tag in tags(&html) {
                 let name = tag
                     .trim_start_matches('/')
@@ -243,6 +291,50 @@ mod tests {
             render("[x](https://a.example/?a=1&b=\"2)").into_string(),
             "<p><a href=\"https://a.example/?a=1&amp;b=&quot;2\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">x</a></p>\n"
         );
+    }
+
+    #[test]
+    fn passages_are_marked_within_the_markup_around_them() {
+        let mark = |text: &str, words: &[&str]| {
+            let passages: Vec<_> = words
+                .iter()
+                .enumerate()
+                .map(|(at, words)| {
+                    let start = text.find(words).expect("it has these words");
+                    (start..start + words.len(), format!("s{at}"))
+                })
+                .collect();
+            render_marked(text, &passages).into_string()
+        };
+        for (text, words, html) in [
+            (
+                "a b. c d.",
+                &["c d."][..],
+                "<p>a b. <mark class=\"words\" id=\"s0\">c d.</mark></p>\n",
+            ),
+            (
+                "**A b.** c",
+                &["**A b.**"],
+                "<p><mark class=\"words\" id=\"s0\"><strong>A b.</strong></mark> c</p>\n",
+            ),
+            (
+                "**A b. C** d. e",
+                &["C** d."],
+                "<p><strong>A b. <mark class=\"words\" id=\"s0\">C</mark></strong><mark class=\"words\"> d.</mark> e</p>\n",
+            ),
+            (
+                "x *y* `z` ü. [l](https://a.example). n",
+                &["x *y* `z` ü.", "[l](https://a.example)."],
+                "<p><mark class=\"words\" id=\"s0\">x <em>y</em> <code>z</code> ü.</mark> <mark class=\"words\" id=\"s1\"><a href=\"https://a.example\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">l</a>.</mark> n</p>\n",
+            ),
+            (
+                "- a\n- b &amp; c",
+                &["b &amp; c"],
+                "<ul>\n<li>a</li>\n<li><mark class=\"words\" id=\"s0\">b &amp; c</mark></li>\n</ul>\n",
+            ),
+        ] {
+            assert_eq!(mark(text, words), html);
+        }
     }
 
     #[test]

@@ -63,6 +63,9 @@ pub(crate) fn print(facts: &Facts<'_>, round: &Round<'_>) -> u64 {
         message.cut_mark().hash(&mut digest);
         turn_facts(message, facts.turns.get(&message.seq)).hash(&mut digest);
         message.body.hash(&mut digest);
+        for (range, address) in facts.passages(message.seq) {
+            (range.start, range.end, address).hash(&mut digest);
+        }
     }
     round.is_acting().hash(&mut digest);
     digest.finish()
@@ -161,7 +164,7 @@ fn message(facts: &Facts<'_>, message: &Message, acting: bool) -> Markup {
         article.(class) id=(facts.anchor(message.seq)) data-seq=(message.seq)
             data-from=[(!king).then(|| plain(&message.from))] data-status=[message.status.map(Status::as_str)] tabindex="-1" {
             header {
-                @if king { b.name { @if quotes.is_some() { "Program" } @else { "You" } } }
+                @if king { b.name { @if acting && quotes.is_some() { "Program" } @else { "You" } } }
                 @else { (facts.name(&message.from)) }
                 @if let Some(to) = addressed(message) { span.to { "to " bdi { (to) } } }
                 @if acting && !king { span.tag { "step" } }
@@ -174,7 +177,7 @@ fn message(facts: &Facts<'_>, message: &Message, acting: bool) -> Markup {
                 p.facts { a href={ "#" (facts.prefix) "head" } { "The decision is at the top of this page." } }
                 details { summary { "The whole text" } div.body dir="auto" { (markdown::render(&body)) } }
             } @else {
-                div.body dir="auto" { @if king { (quoted::render(&body)) } @else { (markdown::render(&body)) } }
+                div.body dir="auto" { @if king { (quoted::render(&body)) } @else { (markdown::render_marked(&body, &facts.passages(message.seq))) } }
             }
         }
     }

@@ -9,6 +9,9 @@ use kd_core::deliberation::report::Report;
 use kd_core::event::Purpose;
 use maud::{Markup, html};
 
+/// What stands for a figure that no backend reported.
+const UNKNOWN: &str = "not told";
+
 /// Returns whether anything is known of either.
 pub(crate) fn has(facts: &Facts<'_>) -> bool {
     !facts.used.is_empty() || !trend(facts).is_empty() || promised(facts).is_some()
@@ -98,58 +101,142 @@ fn saved(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// Compares the cost of the council with that of the answer that won, asked alone.
+/// Compares the council with each of its members alone: what its answer cost, and whether it is the result.
 fn alone(facts: &Facts<'_>) -> Markup {
-    let Some((seat, own)) = winner(facts) else {
+    let answers = answers(facts);
+    if answers.len() < 2 {
         return html! {};
-    };
+    }
     let mut all = Usage::default();
-    for usage in facts.used.iter().filter_map(|used| used.usage.as_ref()) {
+    for usage in facts
+        .council
+        .1
+        .iter()
+        .filter_map(|used| used.usage.as_ref())
+    {
         all.add(usage);
     }
-    let price = |usage: &Usage| {
-        usage
-            .price()
-            .map_or(String::new(), |price| format!("{price}, "))
-    };
-    let times = match (own.cost_usd, all.cost_usd) {
-        (Some(own), Some(all)) if own > 0.0 => Some(all / own),
-        _ if own.tokens() > 0 => Some(all.tokens() as f64 / own.tokens() as f64),
-        _ => None,
-    };
+    let all = all.with_uncounted(facts.council.1.iter().any(|used| used.uncounted > 0));
+    let cheapest = answers.iter().filter(|one| one.agrees == Some(true));
+    let cheapest = cheapest.filter_map(|one| Some((one, dearer(&all, &one.usage?)?)));
+    let cheapest = cheapest.max_by(|a, b| a.1.0.total_cmp(&b.1.0));
     html! {
-        p {
-            "The answer that won is that of " (facts.name(seat)) ". Alone, it cost " (price(&own)) (own.tokens()) " tokens; all turns together "
-            (price(&all)) (all.tokens()) " tokens"
-            @if let Some(times) = times { ", " (format!("{times:.1}")) " times as much" }
-            "."
+        h3 { "One member alone" }
+        @if let Some((one, (times, sign))) = cheapest {
+            p {
+                (facts.name(one.seat)) " alone gave the same result for " (cost_of(&one.usage.unwrap_or_default())) ". The council cost " (cost_of(&all)) ", "
+                b { (sign) (format!("{times:.1}")) " times as much" } ". Which member that would be was known only afterwards."
+            }
         }
+        div.wide tabindex="0" { table {
+            thead { tr {
+                th scope="col" { "Member" } th scope="col" { "Its answer" }
+                @for head in ["Price", "Tokens", "The council cost"] { th.number scope="col" { (head) } }
+            } }
+            tbody { @for one in &answers { tr {
+                th scope="row" { (facts.name(one.seat)) }
+                td { @match one.agrees {
+                    Some(true) => span.holds { "is the result" },
+                    Some(false) => "is another",
+                    None => span.faint { "was not compared" },
+                } }
+                td.number { (one.usage.and_then(|usage| usage.price()).unwrap_or_else(|| UNKNOWN.to_owned())) }
+                td.number { (one.usage.map_or_else(|| UNKNOWN.to_owned(), |usage| format!("{}{}", usage.certainty.sign(), usage.tokens()))) }
+                td.number { @match one.usage.and_then(|usage| dearer(&all, &usage)) { Some((times, sign)) => { (sign) (format!("{times:.1}")) " ×" }, None => span.faint { "–" } } }
+            } } }
+        } }
     }
 }
 
-/// Returns the author of the answer that won, and the usage of the turn with it.
-fn winner<'a>(facts: &'a Facts<'_>) -> Option<(&'a str, Usage)> {
-    let verdict = facts.verdict()?;
-    verdict.winner.as_ref()?;
-    let count = facts
-        .report
-        .as_ref()?
-        .count()
-        .filter(|count| !count.is_one_voice())?;
-    let name = count.candidates.get(count.winner?)?;
-    // A short answer has several authors; those who voted for it gave it.
-    let seat = match author(name) {
-        Some(author) => author,
-        None => verdict.support.first()?.as_str(),
+/// An answer of a member in a deliberation.
+struct Alone<'a> {
+    seat: &'a str,
+    /// The usage of the turn with it.
+    usage: Option<Usage>,
+    /// Whether it is the answer that won, or one with the same meaning; `None` if that was not compared.
+    agrees: Option<bool>,
+}
+
+/// Returns the first answers of members in the deliberation, if it decided by votes.
+fn answers<'a>(facts: &'a Facts<'_>) -> Vec<Alone<'a>> {
+    let Some((count, winner)) = decided(facts) else {
+        return Vec::new();
     };
-    let own = facts
-        .shown
-        .iter()
-        .rev()
-        .filter(|message| message.from == seat);
-    let mut turns = own.filter_map(|message| facts.turns.get(&message.seq));
-    let answer = turns.find(|turn| turn.purpose == Some(Purpose::Answer))?;
-    Some((seat, answer.usage?))
+    let groups = facts.map.as_ref().map_or(&[][..], |map| &map.groups);
+    let agrees = |seat: &str| match author(winner) {
+        Some(author) if author == seat => Some(true),
+        Some(author) => {
+            let group = groups
+                .iter()
+                .find(|group| group.iter().any(|one| one.as_str() == author));
+            group.map(|group| group.iter().any(|one| one.as_str() == seat))
+        }
+        // A short answer has several authors: what each gave was counted.
+        None if count.is_of_answers() => {
+            let first = count
+                .firsts
+                .iter()
+                .find(|first| first.seat.as_str() == seat);
+            first?
+                .candidate
+                .map(|candidate| Some(candidate) == count.winner)
+        }
+        None => None,
+    };
+    let mut all: Vec<Alone<'a>> = Vec::new();
+    let (turns_of, used) = &facts.council;
+    for used in used {
+        let own = facts
+            .shown
+            .iter()
+            .filter(|message| message.from == used.name);
+        let mut turns = own.filter_map(|message| turns_of.get(&message.seq)).rev();
+        if let Some(turn) = turns.find(|turn| turn.purpose == Some(Purpose::Answer)) {
+            all.push(Alone {
+                seat: &used.name,
+                usage: turn.usage,
+                agrees: agrees(&used.name),
+            });
+        }
+    }
+    all
+}
+
+/// Returns the count and the name of what won, if voters decided.
+fn decided<'a>(facts: &'a Facts<'_>) -> Option<(&'a Counted, &'a str)> {
+    let count = facts.report.as_ref()?.count();
+    let count = count.filter(|count| !count.is_one_voice())?;
+    facts.verdict()?.winner.as_ref()?;
+    Some((count, count.candidates.get(count.winner?)?))
+}
+
+/// Returns how many times as much all turns cost, with the sign of that number: by price if all of it is known exactly, else
+/// by tokens.
+fn dearer(all: &Usage, own: &Usage) -> Option<(f64, &'static str)> {
+    let price = |usage: &Usage| {
+        let is_known = usage.unpriced == 0 && usage.certainty.is_exact();
+        usage.cost_usd.filter(|cost| is_known && *cost > 0.0)
+    };
+    match (price(own), price(all)) {
+        (Some(own), Some(all)) => Some((all / own, "")),
+        _ if own.tokens() > 0 && own.certainty.is_exact() => Some((
+            all.tokens() as f64 / own.tokens() as f64,
+            all.certainty.sign(),
+        )),
+        _ => None,
+    }
+}
+
+/// Tells a price and tokens.
+fn cost_of(usage: &Usage) -> String {
+    match usage.price() {
+        Some(price) => format!(
+            "{price}, {}{} tokens",
+            usage.certainty.sign(),
+            usage.tokens()
+        ),
+        None => format!("{}{} tokens", usage.certainty.sign(), usage.tokens()),
+    }
 }
 
 /// Returns what was promised about the verdict: by the marks of the person who asked, who need not be the reader.
@@ -198,7 +285,6 @@ fn share(part: f64) -> Markup {
 
 /// Renders the usage cells. Usage that no backend reported is unknown, not zero.
 fn figures(turns: u64, usage: &Option<Usage>) -> Markup {
-    const UNKNOWN: &str = "not told";
     let bound = usage.map_or("", |usage| usage.certainty.sign());
     let tokens = |count: fn(&Usage) -> u64| match usage {
         Some(usage) => format!("{bound}{}", count(usage)),
@@ -216,5 +302,38 @@ fn figures(turns: u64, usage: &Option<Usage>) -> Markup {
         td.number { (turns) }
         td.number { (tokens(|usage| usage.input_tokens)) }
         td.number { (tokens(|usage| usage.output_tokens)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_core::usage::Certainty;
+
+    fn usage(tokens: u64, cost_usd: Option<f64>) -> Usage {
+        Usage {
+            output_tokens: tokens,
+            cost_usd,
+            ..Usage::default()
+        }
+    }
+
+    #[test]
+    fn a_ratio_of_prices_needs_all_prices_and_one_of_tokens_has_the_sign_of_the_sum() {
+        let own = usage(100, Some(0.01));
+        let mut all = usage(400, Some(0.05));
+        assert_eq!(dearer(&all, &own), Some((5.0, "")));
+        // The price of some turns is unknown.
+        all.unpriced = 1;
+        assert_eq!(dearer(&all, &own), Some((4.0, "")));
+        // Some turns told no usage at all.
+        let some = usage(400, Some(0.05)).with_uncounted(true);
+        assert_eq!(dearer(&some, &own), Some((4.0, "≥ ")));
+        let own = Usage {
+            certainty: Certainty::AtLeast,
+            ..own
+        };
+        assert_eq!(dearer(&some, &own), None);
+        assert_eq!(dearer(&all, &Usage::default()), None);
     }
 }

@@ -132,6 +132,11 @@ impl Identity {
         &self.token
     }
 
+    /// Returns whether the token belongs to somebody with a name, who is not the user that runs the server.
+    pub(crate) fn is_named(&self) -> bool {
+        self.name.is_some()
+    }
+
     /// Returns the caller of a request; `None` over stdio.
     pub(crate) fn whole(context: &RequestContext<RoleServer>) -> Option<Identity> {
         let parts = context.extensions.get::<axum::http::request::Parts>()?;

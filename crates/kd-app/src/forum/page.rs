@@ -1,16 +1,18 @@
-//! A forum as a web page: collects what `kd_page` renders, and does what the user decides about motions there.
+//! A forum as a web page: collects what `kd_page` renders, writes what the user writes there, and carries out
+//! what the user decides about motions.
 
 use super::{ForumError, ForumStore};
-use crate::host::OnMotion;
+use crate::host::{InForum, OnMotion, Placed};
 use kd_core::config::forum::Settings;
 use kd_core::names::KING;
 use kd_forum::fairness::{Look, Table};
 use kd_forum::governance::{CastVote, MotionState};
 use kd_forum::order::Target;
+use kd_forum::proposal::{FORMS, Proposal};
 use kd_forum::words::{self, Outcome};
-use kd_page::{Cycle, Fairness, Forum, May, Member, Motion, Order, Post, Row, Topic, Vote};
+use kd_page::{Cycle, Fairness, Forum, May, Member, Motion, Order, Post, Row, Topic, Vote, You};
 use kd_sql::forum::Caller;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Maximum motions, threads, orders, and cycles whose fairness is tested.
@@ -33,7 +35,16 @@ pub fn read(store: &mut ForumStore, name: &str) -> Result<Forum, ForumError> {
     let members = store.members(name)?;
     let orders = store.orders(name, LISTED)?;
     let table = store.fairness(name, Some(LISTED), Look::Running)?;
+    let forms = FORMS.split(", ").map(|form| form.trim_start_matches("or "));
+    let you = members.iter().find(|one| one.name == KING);
     Ok(Forum {
+        you: You {
+            name: KING.to_owned(),
+            // Whoever runs the forum owns it, and is a member from the first post on.
+            role: you.map_or("owner", |you| you.role.word()).to_owned(),
+            votes: you.is_some_and(|you| you.is_elector()),
+        },
+        forms: forms.map(str::to_owned).collect(),
         name: name.to_owned(),
         charter: store.charter(name)?,
         cycle: cycle(store, name)?,
@@ -112,14 +123,8 @@ pub fn decide(
     }
     match decision {
         OnMotion::Vote(choice, reason) => {
-            let caller = Caller::person(KING, forum)?;
-            let settings = store.settings(forum, configured)?;
             let arguments = json!({"motion_id": motion, "choice": choice, "reason": reason});
-            let answer = store.call(&caller, &settings, "vote", &arguments, now)?;
-            if answer["success"] != true {
-                let why = answer["error"].as_str().unwrap_or("the vote was refused");
-                return Err(ForumError::Forbidden(why.to_owned()));
-            }
+            act(store, (forum, configured), "vote", &arguments)?;
         }
         OnMotion::Confirm => {
             store.confirm_motion(motion, KING, configured, now)?;
@@ -129,6 +134,67 @@ pub fn decide(
         }
     }
     Ok(())
+}
+
+/// Writes in a forum under the user's own name.
+///
+/// # Errors
+/// If the forum refuses it, or the store fails.
+pub fn write(
+    store: &mut ForumStore,
+    (forum, configured): (&str, &Settings),
+    what: &InForum,
+) -> Result<Placed, ForumError> {
+    let (tool, arguments) = match what {
+        InForum::Thread(title, body) => ("create_thread", json!({"title": title, "body": body})),
+        InForum::Reply(thread, body, quote) => (
+            "reply_to_thread",
+            json!({"thread_id": thread, "body": body, "quote_post_id": quote}),
+        ),
+        InForum::Motion(what, reason) => {
+            let wish = Proposal::parse(what)?;
+            let arguments = json!({
+                "kind": wish.kind.word(), "key": wish.key, "value": wish.value,
+                "title": wish.title, "reason": reason,
+            });
+            ("propose", arguments)
+        }
+    };
+    let answer = act(store, (forum, configured), tool, &arguments)?;
+    let thread = match what {
+        InForum::Reply(thread, ..) => Some(*thread),
+        InForum::Thread(..) | InForum::Motion(..) => answer["thread_id"].as_i64(),
+    };
+    Ok(Placed {
+        thread: thread.unwrap_or_default(),
+        post: answer["post_id"].as_i64(),
+        masked: answer["masked"].as_str().map(str::to_owned),
+    })
+}
+
+/// Calls a tool of the forum as the user; a refusal is an error.
+fn act(
+    store: &mut ForumStore,
+    (forum, configured): (&str, &Settings),
+    tool: &str,
+    arguments: &Value,
+) -> Result<Value, ForumError> {
+    let caller = Caller::person(KING, forum)?;
+    let settings = store.settings(forum, configured)?;
+    let answer = store.call(
+        &caller,
+        &settings,
+        tool,
+        arguments,
+        kd_core::Timestamp::now(),
+    )?;
+    match answer["success"] == true {
+        true => Ok(answer),
+        false => {
+            let why = answer["error"].as_str().unwrap_or("the forum refused it");
+            Err(ForumError::Invalid(why.to_owned()))
+        }
+    }
 }
 
 fn may(store: &mut ForumStore, motion: &kd_forum::governance::Motion) -> Result<May, ForumError> {
@@ -163,6 +229,7 @@ fn shown_motion(motion: kd_forum::governance::Motion, votes: Vec<CastVote>, may:
         id: motion.id,
         wants: motion.change().words(),
         title: motion.title,
+        thread: motion.thread_id,
         state,
         proposer: motion.proposer,
         reason: motion.reason,

@@ -372,7 +372,7 @@ impl Counted {
     }
 
     /// Returns whether answers were counted.
-    pub(super) fn is_of_answers(&self) -> bool {
+    pub fn is_of_answers(&self) -> bool {
         self.source == ANSWERS
     }
 

@@ -1,31 +1,65 @@
-//! The screens of the forum: all of it, one of its threads, and decisions on motions, by the user who runs the server.
+//! The screens of the forum: all of it, one of its threads, and what the user who runs the server writes and decides there.
 
-use super::{Face, fault, refused};
+use super::{Face, fault, refused, unread};
 use crate::blocking::off;
 use crate::error::Stopped;
+use crate::identity::Identity;
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use kd_app::host::{OnMotion, Refusal};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use kd_app::host::{InForum, OnMotion, Placed, Refusal};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Maximum bytes of a reason.
+/// Maximum bytes of a reason. Posts have the limit of a request, and those of the forum.
 const REASON_BYTES_MAX: usize = 1 << 16;
 
-pub(super) async fn forum(State(face): State<Arc<Face>>) -> Response {
+/// The routes. They are for the user that runs the server: what is read and written is the owner's.
+pub(super) fn routes() -> Router<Arc<Face>> {
+    Router::new()
+        .route("/page/forum", get(forum))
+        .route("/page/forum/threads", post(begin))
+        .route("/page/forum/threads/{id}", get(thread).post(reply))
+        .route("/page/forum/motions", post(propose))
+        .route("/page/forum/motions/{id}", post(decide))
+        .route_layer(middleware::from_fn(owner_only))
+}
+
+/// Refuses callers whose token has a name: they are others, and take part under that name.
+async fn owner_only(
+    Extension(caller): Extension<Identity>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match caller.is_named() {
+        true => fault(
+            StatusCode::FORBIDDEN,
+            "the forum's screens are those of the person who runs the server; a token with a name takes part over MCP",
+        ),
+        false => next.run(request).await,
+    }
+}
+
+async fn forum(State(face): State<Arc<Face>>) -> Response {
     let read = off(&face.host, |host| host.forum_page()).await;
     shown(read.map(|found| match found {
-        Ok(forum) => Ok(kd_page::forum(&forum)),
-        // That there is none is what this screen shows.
+        Ok(Some(forum)) => Ok(kd_page::forum(&forum)),
+        Ok(None) => Ok(kd_page::forum_to_begin()),
+        // Why it is not shown is what this screen shows.
         Err(Refusal(why)) => Ok(kd_page::no_forum(&why)),
     }))
 }
 
-pub(super) async fn thread(State(face): State<Arc<Face>>, Path(id): Path<i64>) -> Response {
+async fn thread(State(face): State<Arc<Face>>, id: Result<Path<i64>, PathRejection>) -> Response {
+    let Ok(Path(id)) = id else {
+        return no_number();
+    };
     let read = off(&face.host, move |host| host.forum_thread(id)).await;
     shown(
         read.map(|found| {
@@ -42,10 +76,88 @@ fn shown(page: Result<Result<kd_page::Markup, Refusal>, Stopped>) -> Response {
     }
 }
 
+/// A new thread.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewThread {
+    title: String,
+    body: String,
+}
+
+/// A post in a thread.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reply {
+    body: String,
+    #[serde(default)]
+    quote: Option<i64>,
+}
+
+/// A motion in the words of `kd forum propose`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewMotion {
+    what: String,
+    reason: String,
+}
+
+async fn begin(
+    State(face): State<Arc<Face>>,
+    wanted: Result<Json<NewThread>, JsonRejection>,
+) -> Response {
+    match wanted {
+        Ok(Json(NewThread { title, body })) => write(&face, InForum::Thread(title, body)).await,
+        Err(why) => unread(&why),
+    }
+}
+
+async fn reply(
+    State(face): State<Arc<Face>>,
+    id: Result<Path<i64>, PathRejection>,
+    wanted: Result<Json<Reply>, JsonRejection>,
+) -> Response {
+    let Ok(Path(id)) = id else {
+        return no_number();
+    };
+    match wanted {
+        Ok(Json(Reply { body, quote })) => write(&face, InForum::Reply(id, body, quote)).await,
+        Err(why) => unread(&why),
+    }
+}
+
+async fn propose(
+    State(face): State<Arc<Face>>,
+    wanted: Result<Json<NewMotion>, JsonRejection>,
+) -> Response {
+    match wanted {
+        Ok(Json(NewMotion { what, reason })) => write(&face, InForum::Motion(what, reason)).await,
+        Err(why) => unread(&why),
+    }
+}
+
+fn no_number() -> Response {
+    fault(
+        StatusCode::BAD_REQUEST,
+        "threads and motions of the forum have numbers",
+    )
+}
+
+async fn write(face: &Face, what: InForum) -> Response {
+    match off(&face.host, move |host| host.write_in_forum(&what)).await {
+        Ok(Ok(Placed {
+            thread,
+            post,
+            masked,
+        })) => Json(json!({ "thread": thread, "post": post, "masked": masked })).into_response(),
+        Ok(Err(refusal)) => refused(&refusal),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
+    }
+}
+
 /// What the user decides on a motion.
 #[derive(Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Decision {
+enum Decision {
     Vote {
         choice: String,
         #[serde(default)]
@@ -57,16 +169,19 @@ pub(super) enum Decision {
     },
 }
 
-pub(super) async fn decide(
+async fn decide(
     State(face): State<Arc<Face>>,
-    Path(id): Path<i64>,
+    id: Result<Path<i64>, PathRejection>,
     wanted: Result<Json<Decision>, JsonRejection>,
 ) -> Response {
+    let Ok(Path(id)) = id else {
+        return no_number();
+    };
     let decision = match wanted {
         Ok(Json(Decision::Vote { choice, reason })) => OnMotion::Vote(choice, reason),
         Ok(Json(Decision::Confirm {})) => OnMotion::Confirm,
         Ok(Json(Decision::Refuse { reason })) => OnMotion::Refuse(reason),
-        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+        Err(why) => return unread(&why),
     };
     if let OnMotion::Vote(_, reason) | OnMotion::Refuse(reason) = &decision
         && reason.len() > REASON_BYTES_MAX

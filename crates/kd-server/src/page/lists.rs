@@ -1,6 +1,6 @@
 //! The lists of the page: threads, some at a time or those with words that are looked for, and members that can be asked.
 
-use super::{Face, fault, refused};
+use super::{Face, fault, refused, unread};
 use crate::blocking::off;
 use axum::Json;
 use axum::extract::State;
@@ -39,7 +39,7 @@ pub(super) async fn search(
 ) -> Response {
     match wanted {
         Ok(Json(wanted)) => list(&face, wanted).await,
-        Err(why) => fault(StatusCode::BAD_REQUEST, &why.body_text()),
+        Err(why) => unread(&why),
     }
 }
 

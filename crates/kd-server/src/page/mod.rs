@@ -34,8 +34,8 @@ const MARK_BYTES_MAX: usize = 1 << 16;
 struct Face {
     host: Arc<dyn Host>,
     running: Consultations,
-    /// The running consultation of each thread.
-    wishes: Mutex<BTreeMap<String, OpSender>>,
+    /// The running consultations of each thread.
+    wishes: Mutex<BTreeMap<String, Vec<OpSender>>>,
 }
 
 /// The routes, including the document's, which needs no token.
@@ -58,9 +58,7 @@ pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
         .route("/page/threads/{id}/mark", post(mark))
         .route("/page/threads/{id}/retry", post(retry))
         .route("/page/threads/{id}/choose", post(choose))
-        .route("/page/forum", get(forum::forum))
-        .route("/page/forum/threads/{id}", get(forum::thread))
-        .route("/page/forum/motions/{id}", post(forum::decide))
+        .merge(forum::routes())
         .route("/page/ask", post(ask))
         .layer(DefaultBodyLimit::max(QUESTION_BYTES_MAX))
         .with_state(face)
@@ -87,6 +85,22 @@ async fn document() -> Response {
 /// Returns an error, as the page shows it.
 fn fault(status: StatusCode, why: &str) -> Response {
     (status, Json(json!({ "error": why }))).into_response()
+}
+
+/// Returns the error for a body that cannot be read: why, without the words of the library that reads it.
+fn unread(why: &JsonRejection) -> Response {
+    let told = why.body_text();
+    let frames = [
+        "Failed to deserialize the JSON body into the target type: ",
+        "Failed to parse the request body as JSON: ",
+    ];
+    let inner = frames.iter().find_map(|frame| told.strip_prefix(frame));
+    let inner = inner.unwrap_or(&told);
+    // The place in the body helps nobody who did not write it by hand.
+    let inner = inner
+        .rsplit_once(" at line ")
+        .map_or(inner, |(inner, _)| inner);
+    fault(StatusCode::BAD_REQUEST, inner)
 }
 
 fn refused(refusal: &Refusal) -> Response {
@@ -148,7 +162,7 @@ async fn ask(
 ) -> Response {
     let question = match question {
         Ok(Json(question)) => question,
-        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+        Err(why) => return unread(&why),
     };
     if question.question.trim().is_empty() {
         return fault(StatusCode::BAD_REQUEST, "the question is empty");
@@ -175,7 +189,7 @@ async fn resume(
 ) -> Response {
     match wanted {
         Ok(Json(Resume {})) => start(face, move |host| host.resume(&id)).await,
-        Err(why) => fault(StatusCode::BAD_REQUEST, &why.body_text()),
+        Err(why) => unread(&why),
     }
 }
 
@@ -194,7 +208,7 @@ async fn retry(
 ) -> Response {
     let seat = match wanted {
         Ok(Json(Seat { seat })) => seat,
-        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+        Err(why) => return unread(&why),
     };
     let mut session = match opened(&face, move |host| host.retry(&id, &seat)).await {
         Ok(started) => Session::of(&face, started),
@@ -219,7 +233,7 @@ async fn choose(
 ) -> Response {
     let seat = match wanted {
         Ok(Json(Seat { seat })) => seat,
-        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+        Err(why) => return unread(&why),
     };
     let started = match opened(&face, move |host| host.choose(&id, &seat)).await {
         Ok(started) => started,
@@ -245,7 +259,7 @@ async fn mark(
 ) -> Response {
     let word = match wanted {
         Ok(Json(Mark { mark })) => mark.trim().to_owned(),
-        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+        Err(why) => return unread(&why),
     };
     if word.is_empty() || word.len() > MARK_BYTES_MAX {
         let why = "a mark is `right`, `wrong`, a share, or the right answer";
@@ -305,19 +319,23 @@ fn run(face: &Arc<Face>, session: Session) -> Response {
         notices,
         mut running,
     } = session;
-    face.lock().insert(thread.clone(), running.wishes());
+    let wishes = running.wishes();
+    face.lock().entry(thread.clone()).or_default().push(wishes);
     let work = face.clone();
     // The council answers even if no page is open; the answer is in the thread.
     tokio::spawn(async move {
         while running.told.recv().await.is_some() {}
         let _ = running.end().await;
-        work.lock().retain(|_, wishes| !wishes.is_over());
+        work.lock().retain(|_, all| {
+            all.retain(|wishes| !wishes.is_over());
+            !all.is_empty()
+        });
     });
     Json(json!({ "thread": thread, "notices": notices })).into_response()
 }
 
 impl Face {
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, OpSender>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Vec<OpSender>>> {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -337,14 +355,18 @@ async fn stop(
 ) -> Response {
     let stop = match stop {
         Ok(Json(stop)) => stop,
-        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+        Err(why) => return unread(&why),
     };
     let op = match stop.seat.as_deref().map(SeatName::new) {
         None => Op::Interrupt,
         Some(Ok(seat)) => Op::Stop { seat },
         Some(Err(why)) => return fault(StatusCode::BAD_REQUEST, &why.to_string()),
     };
-    let sent = face.lock().get(&id).is_some_and(|wishes| wishes.send(op));
+    let mut sent = false;
+    // A member may be asked again while others still answer.
+    for wishes in face.lock().get(&id).into_iter().flatten() {
+        sent |= wishes.send(op.clone());
+    }
     match sent {
         true => Json(json!({ "stopped": true })).into_response(),
         false => fault(
@@ -388,7 +410,7 @@ async fn fork(
                 "give a message or a stage, not both",
             );
         }
-        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+        Err(why) => return unread(&why),
     };
     match off(&face.host, move |host| host.fork(&id, &cut)).await {
         Ok(Ok(thread)) => Json(json!({ "thread": thread })).into_response(),

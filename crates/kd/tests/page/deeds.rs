@@ -243,3 +243,229 @@ fn the_forum_is_shown_and_the_user_votes_and_refuses() {
     assert!(text.contains("refused by a person"), "{text}");
     assert!(!text.contains("data-motion=\"1\" data-may"), "{text}");
 }
+
+#[test]
+fn the_user_writes_in_the_forum_under_the_own_name_and_within_its_rules() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Yes."}]]}))]);
+    let served = Served::start(&home, "--page");
+    let html = |path: &str| {
+        get(&served, path).1["html"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    // A reply and a motion begin no forum, a thread does.
+    // Assembled here, so that no file of the repository contains what looks like a key.
+    let key = format!("gh{}_{}", "p", "a7Kq2ZmR9xLw4VtB8nYc3HdP6sGf5JjTe1Uy");
+    let begin = json!({"title": "Bees <i>", "body": format!("Why do they **dance**? {key}")});
+    assert_eq!(
+        served
+            .post("/page/forum/threads/1", &json!({"body": "So?"}))
+            .0,
+        422
+    );
+    assert_eq!(
+        served
+            .post(
+                "/page/forum/motions",
+                &json!({"what": "keep", "reason": "good"})
+            )
+            .0,
+        422
+    );
+    assert!(!home.work().join(".kd/forum.db").exists());
+    let (status, placed) = served.post("/page/forum/threads", &begin);
+    assert_eq!((status, &placed["thread"]), (200, &json!(1)), "{placed}");
+    assert!(
+        placed["masked"]
+            .as_str()
+            .is_some_and(|told| told.contains("masked")),
+        "{placed}"
+    );
+    let (status, placed) = served.post(
+        "/page/forum/threads/1",
+        &json!({"body": "To point.", "quote": 1}),
+    );
+    assert_eq!((status, &placed["post"]), (200, &json!(2)), "{placed}");
+    let thread = html("/page/forum/threads/1");
+    for part in [
+        "data-author=\"king\"",
+        "<strong>dance</strong>",
+        "To point.",
+        "to <a href=\"#p1\">",
+        "data-open",
+    ] {
+        assert!(thread.contains(part), "{part}: {thread}");
+    }
+    assert!(!thread.contains(&key), "{thread}");
+    // The commands say the same, and by whom.
+    let read = home.run(&["forum", "read", "1"]).out;
+    assert!(
+        read.contains("#2 king") && read.contains("To point."),
+        "{read}"
+    );
+    // A motion is written as for the command, and a wrong one is explained.
+    let propose = |what: &str| {
+        served.post(
+            "/page/forum/motions",
+            &json!({"what": what, "reason": "I say so"}),
+        )
+    };
+    let (status, said) = propose("role eve");
+    assert!(
+        status == 422
+            && said["error"]
+                .as_str()
+                .is_some_and(|why| why.contains("role NAME ROLE")),
+        "{said}"
+    );
+    assert_eq!(propose("set skip_probability 0.1").0, 200);
+    let text = html("/page/forum");
+    for part in [
+        "You are <bdi class=\"name\">king</bdi>, owner.",
+        "You have no vote.",
+        "Set skip_probability to 0.1",
+        "data-may=\"refuse\"",
+        "href=\"?forum=2\"",
+        "set KEY VALUE, ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // What the forum refuses is refused here.
+    assert_eq!(home.run(&["forum", "close", "1", "enough"]).code, Some(0));
+    let (status, said) = served.post("/page/forum/threads/1", &json!({"body": "One more."}));
+    assert!(
+        status == 422
+            && said["error"]
+                .as_str()
+                .is_some_and(|why| why.contains("closed")),
+        "{said}"
+    );
+    assert!(!html("/page/forum/threads/1").contains("data-open"));
+    for (path, body) in [
+        ("/page/forum/threads", json!({"title": "", "body": "x"})),
+        ("/page/forum/threads", json!({"title": "x", "body": " "})),
+        ("/page/forum/threads/99", json!({"body": "x"})),
+        ("/page/forum/threads/1", json!({"body": "x", "quote": 99})),
+    ] {
+        assert_eq!(served.post(path, &body).0, 422, "{path} {body}");
+    }
+    for (path, body) in [
+        (
+            "/page/forum/threads",
+            json!({"title": "x", "body": "x", "author": "ada"}),
+        ),
+        ("/page/forum/threads/1", json!({"body": 1})),
+        ("/page/forum/threads/one", json!({"body": "x"})),
+        ("/page/forum/motions", json!({"what": "keep"})),
+    ] {
+        assert_eq!(served.post(path, &body).0, 400, "{path} {body}");
+    }
+    for path in [
+        "/page/forum/threads",
+        "/page/forum/motions",
+        "/page/forum/threads/1",
+    ] {
+        let (status, _, _) = served.send("POST", path, "Content-Type: application/json\r\n", "{}");
+        assert_eq!(status, 401, "{path}");
+    }
+}
+
+#[test]
+fn a_token_with_a_name_is_not_the_owner_of_the_forum() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Yes."}]]}))]);
+    for words in [
+        &["post", "Bees", "Why?"][..],
+        &["role", "king", "voter", "so"],
+        &["propose", "keep", "--reason", "good"],
+    ] {
+        let said = home.run(&[&["forum"], words].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+    let tokens = home.path().join("tokens");
+    std::fs::write(
+        &tokens,
+        "alice 0123456789abcdef-alice\nbob 0123456789abcdef-bob\n0123456789abcdef-mine\n",
+    )
+    .expect("written");
+    let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o600);
+    std::fs::set_permissions(&tokens, mode).expect("set");
+    let tokens = tokens.to_str().expect("text");
+    let served = Served::of(home.kd(&[
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--page",
+        "--tokens",
+        tokens,
+    ]));
+    let vote = json!({"decision": "vote", "choice": "yes"}).to_string();
+    for (name, status) in [("alice", 403), ("bob", 403), ("mine", 200)] {
+        let headers = format!(
+            "Authorization: Bearer 0123456789abcdef-{name}\r\nContent-Type: application/json\r\n"
+        );
+        for (method, path, body) in [
+            ("GET", "/page/forum", ""),
+            ("GET", "/page/forum/threads/1", ""),
+            ("POST", "/page/forum/threads/1", "{\"body\": \"So.\"}"),
+            (
+                "POST",
+                "/page/forum/threads",
+                "{\"title\": \"Ants\", \"body\": \"So.\"}",
+            ),
+            ("POST", "/page/forum/motions/1", vote.as_str()),
+        ] {
+            let (got, _, text) = served.send(method, path, &headers, body);
+            assert_eq!(got, status, "{name}: {method} {path}: {text}");
+        }
+        let (got, _, text) = served.send(
+            "POST",
+            "/page/forum/motions",
+            &headers,
+            "{\"what\": \"text Tea\", \"reason\": \"so\"}",
+        );
+        // The owner has moved one in this cycle.
+        assert_eq!(got, if status == 200 { 422 } else { 403 }, "{name}: {text}");
+        let voted = home.run(&["forum", "motions", "1"]).out.contains("yes");
+        assert_eq!(voted, status == 200, "{name}");
+    }
+}
+
+#[test]
+fn what_a_later_question_costs_is_not_booked_on_the_council_that_decided() {
+    let says = |tokens: u64| {
+        let usage = |tokens: u64| json!({"finish": {"usage": {"input_tokens": tokens, "output_tokens": 10}}});
+        let reply = json!({
+            "reason": "so", "answer": "yes", "confidence": 0.8, "choice": "yes", "ranking": ["A", "B"],
+            "A": {"rating": 7, "weakness": "w"}, "B": {"rating": 6, "weakness": "w"},
+            "recommendation": "Do it.", "cites": ["A"],
+        });
+        json!({"runs": [[{"text": reply.to_string()}, usage(tokens)]]})
+    };
+    let home = Home::scripted(&[("ann", says(100)), ("bob", says(200)), ("cyd", says(300))]);
+    let said = home.run(&[
+        "deliberate",
+        "-q",
+        "Is it safe? Answer with one of: yes, no",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let alone = || {
+        let page = home.run(&["export", "--format", "html", "-o", "page.html"]);
+        assert_eq!(page.code, Some(0), "{}", page.err);
+        let page = std::fs::read_to_string(home.work().join("page.html")).expect("written");
+        let (_, part) = page.split_once("One member alone").expect("a comparison");
+        part.split_once("</section>").expect("its end").0.to_owned()
+    };
+    let before = alone();
+    assert!(
+        before.contains("is the result") && before.contains(" ×"),
+        "{before}"
+    );
+    assert!(
+        before.contains(">110<") && before.contains(">210<"),
+        "{before}"
+    );
+    let said = home.run(&["ask", "--continue", "And tomorrow?"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(alone(), before);
+}
