@@ -1,5 +1,7 @@
 //! `kd acp` over real stdin and stdout, with hand-written messages. `tests/clients/run` tests the official client.
 
+mod editors;
+
 use crate::support;
 
 use serde_json::{Value, json};
@@ -356,8 +358,13 @@ fn modes_are_ways_to_answer_and_bad_requests_are_refused() {
         ("session/new", json!({"cwd": "relative", "mcpServers": []})),
         ("session/list", json!({"cursor": "x"})),
         (
+            "session/set_model",
+            json!({"sessionId": session, "modelId": "gpt"}),
+        ),
+        ("session/set_model", json!({"sessionId": session})),
+        (
             "session/fork",
-            json!({"sessionId": session, "cwd": home.work(), "mcpServers": []}),
+            json!({"sessionId": "council-0000", "cwd": home.work(), "mcpServers": []}),
         ),
         ("no/such", json!({})),
     ];

@@ -16,21 +16,29 @@ use crate::mcp::{LINE_BYTES_MAX, Lines, TOO_LONG};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    AgentCapabilities, CancelNotification, Implementation, InitializeRequest, InitializeResponse,
-    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
-    NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest, PromptResponse,
-    SessionCapabilities, SessionInfo, SessionListCapabilities, SessionMode, SessionModeState,
-    SetSessionModeRequest, SetSessionModeResponse, StopReason,
+    AgentCapabilities, CancelNotification, ForkSessionRequest, ForkSessionResponse, Implementation,
+    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
+    LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse,
+    PromptCapabilities, PromptRequest, PromptResponse, SessionCapabilities, SessionInfo,
+    SessionListCapabilities, SessionMode, SessionModeState, SetSessionModeRequest,
+    SetSessionModeResponse, StopReason,
 };
-use agent_client_protocol::{Agent, ByteStreams, Client, Error, Result, UntypedMessage};
+use agent_client_protocol::{
+    Agent, ByteStreams, Client, Error, RequestCancellation, Result, UntypedMessage,
+};
 use kd_app::host::{Host, Method, Refusal};
 use kd_core::Message;
+use kd_core::fork::Cut;
 use kd_core::last_round::RoundKind;
+use serde_json::{Value, json};
 use session::{Session, Sessions};
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::compat::{TokioAsyncReadCompatExt, TokioAsyncWriteCompatExt};
 
+/// Chooses a model, in clients that know the protocol before it had modes.
+const SET_MODEL: &str = "session/set_model";
 /// Sessions in one page of a list.
 const PAGE: usize = 100;
 /// The modes of a session: name, method, title, description.
@@ -96,11 +104,16 @@ pub async fn stdio(
 }
 
 /// Answers requests on a connection.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one handler for each kind of request"
+)]
 async fn serve(
     council: Arc<Council>,
     wire: impl agent_client_protocol::ConnectTo<Agent>,
 ) -> Result<()> {
-    let [new, load, list, mode, prompt, cancel] = std::array::from_fn(|_| Arc::clone(&council));
+    let [new, load, fork, list, mode, prompt, other, cancel] =
+        std::array::from_fn(|_| Arc::clone(&council));
     Agent
         .v1()
         .name("kd")
@@ -127,6 +140,16 @@ async fn serve(
             },
             agent_client_protocol::on_receive_request!(),
         )
+        // Clients that know it may use it; it is not part of the protocol yet, and not advertised.
+        .on_receive_request(
+            async move |request: ForkSessionRequest, responder, client: ConnectionTo<Client>| {
+                let council = Arc::clone(&fork);
+                client.spawn(async move {
+                    responder.respond_with_result(council.fork_session(request).await)
+                })
+            },
+            agent_client_protocol::on_receive_request!(),
+        )
         .on_receive_request(
             async move |request: ListSessionsRequest, responder, client: ConnectionTo<Client>| {
                 let council = Arc::clone(&list);
@@ -146,15 +169,17 @@ async fn serve(
             async move |request: PromptRequest, responder, client: ConnectionTo<Client>| {
                 let council = Arc::clone(&prompt);
                 let to = client.clone();
+                let cancelled = responder.cancellation();
                 client.spawn(async move {
-                    responder.respond_with_result(council.prompt(request, &to).await)
+                    responder.respond_with_result(council.prompt(request, &cancelled, &to).await)
                 })
             },
             agent_client_protocol::on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: UntypedMessage, responder, _| {
-                responder.respond_with_error(unknown(request.method()))
+            async move |request: UntypedMessage, responder, _| match request.method() {
+                SET_MODEL => responder.respond_with_result(other.set_model(request.params())),
+                method => responder.respond_with_error(unknown(method)),
             },
             agent_client_protocol::on_receive_request!(),
         )
@@ -286,40 +311,93 @@ impl Council {
         let said: Vec<_> = threads.into_iter().filter(|t| t.messages > 0).collect();
         let page = said.iter().skip(from).take(PAGE);
         let page = page
-            .map(|t| SessionInfo::new(t.id.clone(), folder.clone()).title(t.topic.clone()))
+            .map(|t| {
+                SessionInfo::new(t.id.clone(), folder.clone())
+                    .title(t.topic.clone())
+                    .updated_at(t.updated.map(|at| at.to_string()))
+            })
             .collect();
         let next = from.saturating_add(PAGE);
         let next = (next < said.len()).then(|| next.to_string());
         Ok(ListSessionsResponse::new(page).next_cursor(next))
     }
 
+    /// Forks a session: the copy has its messages, and the mode of the open session.
+    async fn fork_session(&self, request: ForkSessionRequest) -> Result<ForkSessionResponse> {
+        let id = request.session_id.to_string();
+        self.sessions.check_idle(&id)?;
+        let host = self.host(&request.cwd).await?;
+        let source = id.clone();
+        let forked = off(&host, move |host| {
+            let messages = host.read(&source)?;
+            Ok((host.fork(&source, &Cut::End)?, last_method(&messages)))
+        });
+        let (forked, method) = forked
+            .await
+            .map_err(refused)?
+            .map_err(|why: Refusal| invalid(why.0))?;
+        let method = self.sessions.method(&id).unwrap_or(method);
+        let modes = modes(host.as_ref(), method);
+        let mut session = Session::of(host, request.cwd);
+        session.method = method;
+        self.sessions.put(forked.clone(), session)?;
+        Ok(ForkSessionResponse::new(forked).modes(modes))
+    }
+
     fn set_mode(&self, request: &SetSessionModeRequest) -> Result<SetSessionModeResponse> {
-        let wanted = request.mode_id.to_string();
-        let mode = MODES.iter().find(|mode| mode.0 == wanted);
-        let mode = mode.ok_or_else(|| {
-            let names: Vec<&str> = MODES.iter().map(|mode| mode.0).collect();
-            invalid(format!(
-                "there is no such mode; modes: {}",
-                names.join(", ")
-            ))
-        })?;
-        self.sessions
-            .set_method(&request.session_id.to_string(), mode.1)?;
+        let mode = request.mode_id.to_string();
+        self.choose(&request.session_id.to_string(), &mode, "mode")?;
         Ok(SetSessionModeResponse::new())
     }
 
+    /// Chooses a model, which is a mode here: `deliberate` or, as in the API of models, `kd/deliberate`.
+    fn set_model(&self, params: &Value) -> Result<Value> {
+        let text = |key: &str| {
+            let text = params[key].as_str();
+            text.ok_or_else(|| invalid(format!("`{key}` must be a string")))
+        };
+        let model = text("modelId")?;
+        let mode = model.strip_prefix("kd/").unwrap_or(model);
+        self.choose(text("sessionId")?, mode, "model")?;
+        Ok(json!({}))
+    }
+
+    /// Chooses how a session answers. `what` is the client's word for it.
+    fn choose(&self, session: &str, name: &str, what: &str) -> Result<()> {
+        let mode = MODES.iter().find(|mode| mode.0 == name);
+        let mode = mode.ok_or_else(|| {
+            let names: Vec<&str> = MODES.iter().map(|mode| mode.0).collect();
+            let names = names.join(", ");
+            invalid(format!("there is no such {what}; {what}s: {names}"))
+        })?;
+        self.sessions.set_method(session, mode.1)
+    }
+
+    /// Answers a prompt. The client can cancel it by the session, or as any request.
     async fn prompt(
         &self,
         request: PromptRequest,
+        cancelled: &RequestCancellation,
         client: &ConnectionTo<Client>,
     ) -> Result<PromptResponse> {
         let question = session::question(&request.prompt)?;
         let id = request.session_id.to_string();
         let begun = self.sessions.begin(&id)?;
-        let host = session::with_consent(self, &begun, &id, client).await?;
-        if begun.stop.is_cancelled() {
-            return Ok(PromptResponse::new(StopReason::Cancelled));
+        let answer = async {
+            let host = session::with_consent(self, &begun, &id, client).await?;
+            if begun.stop.is_cancelled() {
+                return Ok(PromptResponse::new(StopReason::Cancelled));
+            }
+            turn::run(self, &begun, host, (&id, question), client).await
+        };
+        let stop = async {
+            cancelled.cancelled().await;
+            begun.stop.cancel();
+            std::future::pending::<Infallible>().await
+        };
+        tokio::select! {
+            answer = answer => answer,
+            never = stop => match never {},
         }
-        turn::run(self, &begun, host, (&id, question), client).await
     }
 }
