@@ -34,7 +34,8 @@ pub(crate) fn router(host: Arc<dyn Host>) -> Router {
 
 /// Reads the id of the last event that the reader has.
 fn after(uri: &Uri) -> Result<Option<u64>, std::num::ParseIntError> {
-    let value = uri.query().and_then(|query| query.strip_prefix("after="));
+    let mut fields = uri.query().unwrap_or_default().split('&');
+    let value = fields.find_map(|field| field.strip_prefix("after="));
     value.map(str::parse).transpose()
 }
 

@@ -6,8 +6,8 @@ use crate::blocking::off;
 use crate::connections::{self, Limits, Mark};
 use crate::events;
 use crate::identity::Tokens;
-use crate::mcp::Server;
 use crate::mcp::sessions::{SESSIONS_MAX, Sessions};
+use crate::mcp::{self, Server};
 use crate::metrics::{self, Metrics};
 use crate::models;
 use crate::page;
@@ -302,6 +302,12 @@ fn is_forwarded(headers: &HeaderMap) -> bool {
     names.any(|name| SIGNS.contains(&name) || name.starts_with("x-forwarded-"))
 }
 
+/// Returns whether a request says that its body is JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"))
+}
+
 /// Admits requests, and counts their responses.
 async fn admit(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let response = check(&gate, request, next).await;
@@ -359,8 +365,12 @@ async fn check(gate: &Gate, mut request: Request, next: Next) -> Response {
         Ok(Err(_)) => return too_long(),
         Err(_) => return away(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
     };
-    let request = Request::from_parts(head, Body::from(body));
+    let request = Request::from_parts(head, Body::from(body.clone()));
     let mut response = gate.sessions.answer(identity, next.run(request)).await;
+    let is_refused = response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    if is_refused && path.starts_with(MCP) && is_json(&headers) {
+        response = mcp::no_message(&body);
+    }
     // Clients expect 200 or 204 at the end of a session, but the SDK returns 202.
     if ends && response.status() == StatusCode::ACCEPTED {
         response = StatusCode::NO_CONTENT.into_response();

@@ -186,7 +186,8 @@ pub fn is_begun_here(thread: &Thread) -> bool {
 }
 
 /// Reads the records of a thread's log from a place on, the beginning or the end of a line: each with the place where
-/// its line ends. Reads a bounded part; empty at the end. `None` if the log is shorter than that: it was rewritten.
+/// its line ends. Reads a bounded part; empty at the end. `None` if the log is shorter than that, or no line ends there:
+/// it was rewritten.
 ///
 /// # Errors
 /// Those of [`read_last`].
@@ -199,7 +200,14 @@ pub fn read_from(thread: &Thread, at: u64) -> Result<Option<Vec<(u64, Record)>>,
     if file.metadata().map_err(failed)?.len() < at {
         return Ok(None);
     }
-    file.seek(SeekFrom::Start(at)).map_err(failed)?;
+    if let Some(before) = at.checked_sub(1) {
+        let mut last = [0];
+        file.seek(SeekFrom::Start(before)).map_err(failed)?;
+        file.read_exact(&mut last).map_err(failed)?;
+        if last != *b"\n" {
+            return Ok(None);
+        }
+    }
     let mut part = Vec::new();
     let read = file.take(bounds::EVENT.bytes).read_to_end(&mut part);
     read.map_err(failed)?;

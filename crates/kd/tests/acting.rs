@@ -1066,3 +1066,39 @@ fn the_record_of_a_conversation_reads_in_order() {
     // It is a record like others.
     assert_eq!(stage.home.run(&["fsck"]).code, Some(0));
 }
+
+#[test]
+fn a_thread_in_which_a_request_with_tools_is_answered_takes_no_second_one_and_says_when_to_repeat()
+{
+    let wire = Wire::OpenAi;
+    let replies = vec![reply(wire, "First.", &[]), Reply::Silence];
+    let stage = Stage::of(wire, replies, json!({}));
+    let run =
+        json!({"type": "function", "function": {"name": "run", "parameters": {"type": "object"}}});
+    let request = |model: &str, words: &str| json!({"model": model, "messages": [user(words)], "tools": [run]});
+    let (status, first) = stage.served.chat(&request("kd/ask", "Go."));
+    assert_eq!(status, 200, "{first}");
+    let thread = first["kd"]["thread"].as_str().expect("a thread");
+    let model = format!("kd/ask@{thread}");
+    let path = "/v1/chat/completions";
+    let held = stage
+        .served
+        .open("POST", path, &bearer(), &request(&model, "And on."));
+    support::until("the first one is being answered", || {
+        (stage.fake.seen().len() == 2).then_some(())
+    });
+    let mut second = stage
+        .served
+        .open("POST", path, &bearer(), &request(&model, "Me too."));
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut second, &mut text).expect("an answer");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a body");
+    let head = head.to_lowercase();
+    assert!(head.starts_with("http/1.1 409"), "{head}");
+    assert!(
+        head.contains("\r\nretry-after: ") && head.contains("\r\nx-should-retry: true"),
+        "{head}"
+    );
+    assert!(body.contains("repeat this one after it"), "{body}");
+    drop(held);
+}

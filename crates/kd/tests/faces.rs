@@ -356,6 +356,9 @@ fn what_is_no_thread_or_no_event_is_refused_in_words() {
         ("/threads/..%2F..%2Fetc/events".to_owned(), 404),
         (format!("/threads/{thread}/events?after=x"), 400),
         (format!("/threads/{thread}/events?after=99999999"), 410),
+        // No event ends there.
+        (format!("/threads/{thread}/events?after=7"), 410),
+        (format!("/threads/{thread}/events?x=1&after=7"), 410),
     ] {
         let (got, body) = stage.served.send("GET", &path, &bearer(), &Value::Null);
         assert_eq!(got, status, "{path}: {body}");

@@ -812,3 +812,17 @@ fn a_model_of_the_settings_has_a_name_of_its_own_and_known_members() {
         assert!(told.contains(words), "{models}: {told}");
     }
 }
+
+#[test]
+fn an_answer_that_broke_off_is_no_reason_why_nobody_answered() {
+    let failure = json!({"kind": "decode", "message": "the stream was cut"});
+    let broken = json!([{"text": "Half of an answer"}, {"fail": failure}]);
+    let home = Home::scripted(&[("ann", json!({"runs": [broken, broken, broken, broken]}))]);
+    let served = Served::models(&home);
+    let request = json!({"model": "kd/ask", "messages": [user("hi")]});
+    let (status, answer) = served.chat(&request);
+    assert_eq!(status, 502, "{answer}");
+    let words = answer["error"]["message"].as_str().expect("words");
+    assert!(words.contains("ann: the stream was cut"), "{words}");
+    assert!(!words.contains("Half"), "{words}");
+}

@@ -500,3 +500,34 @@ fn many_clients_at_once_and_many_followers_are_all_answered() {
     assert_eq!(chats(5), [200; 5]);
     drop(followers);
 }
+
+#[test]
+fn a_body_for_mcp_that_is_no_message_is_answered_as_json_rpc_has_it() {
+    let home = council();
+    let served = Served::start(&home, &["--mcp"], 1);
+    for (body, code) in [
+        ("{", -32700),
+        ("", -32700),
+        ("no JSON", -32700),
+        ("\u{0}", -32700),
+        ("[]", -32600),
+        ("\"x\"", -32600),
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1}", -32600),
+    ] {
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n",
+            served.address(),
+            bearer(),
+            body.len()
+        );
+        let answer = raw(&served, &head, body.as_bytes());
+        assert!(answer.starts_with("HTTP/1.1 400"), "{body}: {answer}");
+        let (_, text) = answer.split_once("\r\n\r\n").expect("a body");
+        let error: Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!(
+            (&error["id"], &error["error"]["code"]),
+            (&Value::Null, &json!(code)),
+            "{text}"
+        );
+    }
+}
