@@ -33,7 +33,17 @@ def call(function: dict, turn: int) -> dict:
     arguments = {name: ["bash", "-lc", command] if is_list else command}
     if "description" in fields:
         arguments["description"] = f"turn {turn}"
-    return {"index": 0, "id": f"call_{turn}", "type": "function", "function": {"name": function["name"], "arguments": json.dumps(arguments)}}
+    return {"index": 0, "id": f"call_{turn}", "type": "function", "function": {"name": function["name"], "arguments": json.dumps(arguments, separators=(",", ":"))}}
+
+
+def tokens(messages: list) -> int:
+    """Counts a conversation as services do: what is said, called and returned, and not how the request is written."""
+    letters = 0
+    for message in messages:
+        content = message.get("content") or ""
+        letters += len(content) if isinstance(content, str) else sum(len(part.get("text", "")) for part in content)
+        letters += sum(len(call["function"]["arguments"]) for call in message.get("tool_calls") or [])
+    return letters // 4 + len(messages)
 
 
 class Service(http.server.BaseHTTPRequestHandler):
@@ -56,7 +66,7 @@ class Service(http.server.BaseHTTPRequestHandler):
             delta, end = {"content": "All turns are done."}, "stop"
         else:
             delta, end = {"content": "Look at the exit code."}, "stop"
-        usage = {"prompt_tokens": len(raw) // 4, "completion_tokens": len(json.dumps(delta)) // 4}
+        usage = {"prompt_tokens": tokens(body["messages"]), "completion_tokens": len(json.dumps(delta)) // 4}
         with lock:
             sums = counted.setdefault(body["model"], {"requests": 0, "input": 0, "output": 0})
             sums["requests"] += 1
@@ -68,6 +78,10 @@ class Service(http.server.BaseHTTPRequestHandler):
             {"choices": [], "usage": usage},
         ]
         events = [json.dumps({"id": "c", "object": "chat.completion.chunk", "model": body["model"], **c}) for c in chunks]
+        if not body.get("stream"):
+            message = {"role": "assistant", **delta}
+            whole = {"choices": [{"index": 0, "message": message, "finish_reason": end}], "usage": usage}
+            return self.reply("application/json", json.dumps({"id": "c", "object": "chat.completion", "model": body["model"], **whole}))
         self.reply("text/event-stream", "".join(f"data: {e}\n\n" for e in [*events, "[DONE]"]))
 
     def reply(self, mime: str, text: str):
