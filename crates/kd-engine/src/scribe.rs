@@ -182,6 +182,7 @@ impl Due {
             Order::Began { .. }
             | Order::Stream(_)
             | Order::Forget(_)
+            | Order::Attach(_)
             | Order::Log(_)
             | Order::Agents
             | Order::Finish(_) => None,
