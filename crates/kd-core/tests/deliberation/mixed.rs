@@ -37,7 +37,7 @@ const TOLD_BY_ANSWERS: [&str; 8] = [
     include_str!("../data/replies/mixed-seats.jsonl"),
 ];
 const NAMES: [&str; 5] = ["ann", "bob", "cyd", "dan", "fay"];
-/// Of so many questions one is also decided again from its record: all, with `KD_REPLAY_ALL=1`, take longer.
+/// One question in this many is also decided again from its record; `KD_REPLAY_ALL=1` replays all.
 const REPLAYED: usize = 8;
 /// Minimum percentage of right kinds, of right pairs of equal answers, and of right winners.
 const FLOOR: usize = 95;
