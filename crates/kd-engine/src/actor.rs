@@ -244,6 +244,23 @@ impl Actor {
         actor
     }
 
+    /// Takes an input, and what is already queued behind it, so that a busy loop does not iterate once per token.
+    fn hear_all(&mut self, input: Input) {
+        self.hear(input);
+        for _ in 0..INBOX {
+            match self.inbox.try_recv() {
+                Ok(input) => self.hear(input),
+                Err(_) => break,
+            }
+        }
+        if self
+            .flush_at
+            .is_some_and(|at| at <= Instant::now() + NEARLY)
+        {
+            self.flush();
+        }
+    }
+
     /// Runs until the session is closed and the last turn has ended and is on disk.
     pub(crate) async fn run(mut self) {
         let (mut open, mut closing) = (true, false);
@@ -288,22 +305,8 @@ impl Actor {
                         self.step(Input::Op(Op::Interrupt));
                     }
                 },
-                input = self.inbox.recv() => {
-                    // The loop holds a sender itself, so the inbox never closes.
-                    if let Some(input) = input {
-                        self.hear(input);
-                    }
-                    // Drain what is already queued, so that a busy loop does not iterate once per token.
-                    for _ in 0..INBOX {
-                        match self.inbox.try_recv() {
-                            Ok(input) => self.hear(input),
-                            Err(_) => break,
-                        }
-                    }
-                    if self.flush_at.is_some_and(|at| at <= Instant::now() + NEARLY) {
-                        self.flush();
-                    }
-                }
+                // The loop holds a sender itself, so the inbox never closes.
+                Some(input) = self.inbox.recv() => self.hear_all(input),
                 Some(freed) = self.freed.recv() => self.free(freed),
                 () = tokio::time::sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => {
                     self.give_up();

@@ -399,8 +399,7 @@ impl Engine {
         opened.events.extend(self.told.clone());
         let (sender, inbox) = actor::inbox();
         let ready = (self.clone(), members.clone());
-        let fault = kd_store::log::fault(&thread);
-        let fault = fault.map(|text| kd_core::Event::Noticed { text });
+        let fault = kd_store::log::fault(&thread).map(|text| kd_core::Event::Noticed { text });
         opened.events.extend(fault);
         let thread = Arc::new(thread);
         let own = watch::Own::default();
