@@ -146,14 +146,14 @@ fn html_end(opening: &str) -> String {
     }
 }
 
-/// Returns foreign Markdown for a place below headings of `level` levels: its headings start below them, HTML and
-/// images become text, definitions and rules that reach beyond it are escaped, and open blocks are closed. If that
+/// Returns foreign Markdown for a place below headings of `level` levels: its headings start below them and skip no
+/// level, HTML and images become text, definitions and rules that reach beyond it are escaped, and open blocks are closed. If that
 /// fails, the text is shown as a code block.
 pub fn embed(foreign: &str, level: usize) -> String {
     let clean = clean_text(foreign);
     let mut text = bounded(&clean).into_owned();
-    for round in 0..ROUNDS_MAX {
-        let edits = edits(&text, level, round == 0);
+    for _ in 0..ROUNDS_MAX {
+        let edits = edits(&text, level);
         if edits.is_empty() {
             break;
         }
@@ -226,19 +226,29 @@ fn apply(text: &mut String, mut edits: Vec<Edit>) {
     *text = out;
 }
 
-/// Returns the edits that a text needs, or none if nothing reaches beyond it. The first round lowers every heading,
-/// which keeps their order.
-fn edits(text: &str, level: usize, first: bool) -> Vec<Edit> {
+/// Returns the edits that a text needs, or none if nothing reaches beyond it. Headings keep their order.
+fn edits(text: &str, level: usize) -> Vec<Edit> {
     let parser = Parser::new_ext(text, OPTIONS).into_offset_iter();
     let definitions = parser.reference_definitions().iter();
     let mut edits: Vec<Edit> = definitions
         .map(|(_, definition)| Edit::escape(bracket(text, &definition.span)))
         .collect();
     let mut depth = 0usize;
+    // The levels of the headings above, each below the one before it.
+    let mut above: Vec<usize> = Vec::new();
     for (event, range) in parser {
         match event {
+            Event::Start(Tag::Heading { level: own, .. }) => {
+                let own = own as usize;
+                let kept = above.iter().take_while(|upper| **upper < own).count();
+                above.truncate(kept);
+                above.push(own);
+                let new = (level + above.len()).min(LOWEST);
+                edits.extend((own != new).then(|| lowered(text, &range, new, depth == 0)));
+                depth += 1;
+            }
             Event::Start(tag) => {
-                edits.extend(tag_edit(text, &tag, range, (level, first), depth));
+                edits.extend(tag_edit(text, &tag, range, depth));
                 depth += 1;
             }
             Event::End(_) => depth -= 1,
@@ -259,24 +269,8 @@ fn edits(text: &str, level: usize, first: bool) -> Vec<Edit> {
     edits
 }
 
-fn tag_edit(
-    text: &str,
-    tag: &Tag<'_>,
-    range: Range<usize>,
-    (level, first): (usize, bool),
-    depth: usize,
-) -> Option<Edit> {
+fn tag_edit(text: &str, tag: &Tag<'_>, range: Range<usize>, depth: usize) -> Option<Edit> {
     match tag {
-        Tag::Heading { level: own, .. } => {
-            let own = *own as usize;
-            let new = if first {
-                own + level
-            } else {
-                own.max(level + 1)
-            }
-            .min(LOWEST);
-            (own != new).then(|| lowered(text, &range, new, depth == 0))
-        }
         Tag::Image { .. } | Tag::MetadataBlock(_) => Some(Edit::escape(range.start)),
         Tag::Link { dest_url, .. } => (!is_safe(dest_url)).then(|| Edit::escape(range.start)),
         Tag::FootnoteDefinition(_) => Some(Edit::escape(bracket(text, &range))),
@@ -349,7 +343,7 @@ fn is_contained(text: &str, level: usize) -> bool {
     if parser.reference_definitions().iter().next().is_some() {
         return false;
     }
-    let mut depth = 0usize;
+    let (mut depth, mut lowest) = (0usize, level);
     let mut headings = Vec::new();
     for event in parser {
         match &event {
@@ -360,6 +354,13 @@ fn is_contained(text: &str, level: usize) -> bool {
             Event::Start(Tag::Link { dest_url, .. }) if !is_safe(dest_url) => return false,
             Event::Start(Tag::Heading { level: own, .. }) if *own as usize <= level => {
                 headings.push(depth);
+            }
+            Event::Start(Tag::Heading { level: own, .. }) => {
+                let own = *own as usize;
+                if own > lowest + 1 {
+                    return false;
+                }
+                lowest = own;
             }
             _ => {}
         }
@@ -412,6 +413,11 @@ mod tests {
             (
                 "# codex\n## codex\n### x\n",
                 "### codex\n#### codex\n##### x\n",
+            ),
+            // No level is skipped, and those beside each other stay so.
+            (
+                "## a\n#### b\n# c\n### d\n## e\n",
+                "### a\n#### b\n### c\n#### d\n#### e\n",
             ),
             ("codex\n=====\n\ncodex\n---\n", "### codex\n\n#### codex\n"),
             ("a\nb\n---\n", "a\nb\n\\---\n"),
