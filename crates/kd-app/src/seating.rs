@@ -113,7 +113,8 @@ pub fn near_miss(question: &Question, roster: &Roster) -> Option<String> {
     mentions(&question.asked, &known).near_miss(&known)
 }
 
-/// The same for questions whose members cannot be addressed: the names are those of the settings and of these members.
+/// The same for questions whose members cannot be addressed, also if the name is that of a member: the names are those of
+/// the settings and of these members.
 pub(crate) fn near_miss_in(
     question: &Question,
     config: &Config,
@@ -121,6 +122,14 @@ pub(crate) fn near_miss_in(
 ) -> Option<String> {
     let names = names_in(config, members);
     let known: Vec<&SeatName> = names.iter().collect();
+    let first = question.asked.split_whitespace().next();
+    let first = first.filter(|word| word.starts_with('@'));
+    let named = first.and_then(|word| mentions(word, &known).seats.into_iter().next());
+    if let Some(name) = named {
+        return Some(format!(
+            "@{name} is read as text here, and all members take part; `-m` chooses them, and `kd ask` asks one"
+        ));
+    }
     mentions(&question.asked, &known).near_miss(&known)
 }
 

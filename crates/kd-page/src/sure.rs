@@ -32,7 +32,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
         }
         @if let Some(promised) = promised(facts) { p { (plain(&promised)) "." } }
         @if let Some(verdict) = facts.verdict() {
-            @if !verdict.stopped.is_empty() { p { "No further pass: " (plain(&verdict.stopped)) "." } }
+            @if !verdict.stopped.is_empty() { p { "No further pass: " (plain(verdict.stopped_words())) "." } }
         }
         (saved(facts))
         @if !facts.used.is_empty() { (cost(facts)) (alone(facts)) }

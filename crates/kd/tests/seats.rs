@@ -196,6 +196,10 @@ fn a_misspelled_member_is_named_by_every_command() {
         let said = home.run(&[args, &["@bobb Is it so? yes or no"]].concat());
         let all = format!("{}{}", said.out, said.err);
         assert!(all.contains("did you mean @bob?"), "{args:?}: {all}");
+        // Where members cannot be addressed, a name that leads is explained.
+        let said = home.run(&[args, &["@bob Is it so? yes or no"]].concat());
+        let explained = said.err.contains("@bob is read as text here");
+        assert_eq!(explained, args[0] != "ask", "{args:?}: {}", said.err);
         let said = home.run(&[args, &["What does @dataclass do? yes or no"]].concat());
         assert!(!said.err.contains("did you mean"), "{args:?}: {}", said.err);
     }

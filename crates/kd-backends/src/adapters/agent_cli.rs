@@ -240,9 +240,10 @@ impl AgentCli {
             return failure;
         };
         if dialects::too_old(&failure) {
-            let version = program.least.map_or_else(
+            let known = program.least.or(program.tested);
+            let version = known.map_or_else(
                 || "the newest version".to_owned(),
-                |least| format!("version {least} or later"),
+                |known| format!("version {known} or later"),
             );
             let (title, install) = (program.title, program.install);
             return failure.advise(format!("update {title} to {version}: {install}"));
@@ -980,7 +981,8 @@ mod tests {
             assert!(expired.contains(program.login), "{expired}");
             let old = hint(FailureKind::Invalid, "error: unknown option '--tools'");
             assert!(old.contains(program.install), "{old}");
-            let least = program.least.unwrap_or("the newest version");
+            let known = program.least.or(program.tested);
+            let least = known.unwrap_or("the newest version");
             assert!(old.contains(least), "{old}");
             let silent = agent.advice_unheard();
             assert!(silent.contains(program.title), "{silent}");

@@ -187,19 +187,22 @@ fn unanswered(outcome: Option<Outcome>, failures: &[(&Turn, &Failure)]) -> Next 
 
 /// Returns why there is no answer, in one line.
 fn reason(row: &Row) -> String {
-    let mut lines: Vec<String> = Vec::new();
+    let mut causes: Vec<(&str, Vec<&str>)> = Vec::new();
     for Failed {
         member, message, ..
     } in &row.failures
     {
-        let line = format!("{member}: {message}");
-        if !lines.contains(&line) {
-            lines.push(line);
+        match causes.iter_mut().find(|(cause, _)| cause == message) {
+            Some((_, members)) if members.contains(&member.as_str()) => {}
+            Some((_, members)) => members.push(member),
+            None => causes.push((message, vec![member])),
         }
     }
-    match lines.is_empty() {
+    let lines = causes.iter();
+    let lines = lines.map(|(cause, members)| format!("{}: {cause}", members.join(", ")));
+    match causes.is_empty() {
         true => "no member gave an answer".to_owned(),
-        false => lines.join("; "),
+        false => lines.collect::<Vec<_>>().join("; "),
     }
 }
 
@@ -297,6 +300,14 @@ mod tests {
             assert!(!ending.keep && ending.row.status == Status::Failed);
             assert!(ending.row.reason.is_some());
         }
+        // Equal causes are told once, with all names.
+        let mut other = fails("cyd", Kind::Auth);
+        if let State::Failed(failure) = &mut other.state {
+            failure.message = "no key".into();
+        }
+        let (ada, bob) = (fails("ada", Kind::Auth), fails("bob", Kind::Auth));
+        let reason = of(Outcome::Failed, vec![ada, other, bob]).row.reason;
+        assert_eq!(reason.as_deref(), Some("ada, bob: it broke; cyd: no key"));
         let mut slow = fails("ada", Kind::RateLimit);
         if let State::Failed(failure) = &mut slow.state {
             failure.retry_after = Some(Duration::from_secs(7));

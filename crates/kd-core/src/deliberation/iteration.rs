@@ -56,6 +56,17 @@ pub struct Decision {
 /// Agreement below which reserve members join, whatever the strategy.
 const LOW: f64 = 0.5;
 
+/// The reason in records for a single pass.
+const OFF: &str = "iteration is off";
+
+/// Returns the reason for no further pass in words for people.
+pub(super) fn words(reason: &str) -> &str {
+    match reason {
+        OFF => "one pass was planned",
+        other => other,
+    }
+}
+
 /// Decides after the last of these passes. `cut` names a limit that allows no more; `backups` tells whether there are
 /// reserve members.
 pub(super) fn decide(
@@ -71,7 +82,7 @@ pub(super) fn decide(
     let (action, reason) = if let Some(limit) = cut {
         stop(format!("{limit} is reached"))
     } else if !settings.enabled {
-        stop("iteration is off".into())
+        stop(OFF.into())
     } else if last.unanimous {
         stop("certain: everybody stands for the same".into())
     } else if count >= settings.max_iterations {

@@ -143,6 +143,13 @@ pub enum SeatState {
 }
 
 impl Report {
+    /// Returns whether another member failed with the same message before: its reason and advice were told.
+    fn fails_alike(&self, seat: &SeatName, message: &str) -> bool {
+        let seats = self.stages.iter().flat_map(|stage| &stage.seats);
+        let mut failed = seats.filter(|other| other.state == SeatState::Failed);
+        failed.any(|other| other.seat != *seat && other.what == message)
+    }
+
     /// Folds in an event.
     pub(crate) fn fold(&mut self, event: &Event) {
         match event {
@@ -220,6 +227,9 @@ impl Report {
             } => format!("  {seat}: {text}"),
             Fact::SeatFailed { seat, failure, .. } if failure.kind == FailureKind::Cancelled => {
                 format!("  {seat}: interrupted")
+            }
+            Fact::SeatFailed { seat, failure, .. } if self.fails_alike(seat, &failure.message) => {
+                format!("  {seat}: failed for the same reason")
             }
             Fact::SeatFailed { seat, failure, .. } => {
                 let advice = failure.advice.as_ref();

@@ -1,5 +1,6 @@
 //! The verdict of a deliberation: the outcome, the answer, and its basis.
 
+use super::iteration;
 use super::ledger::Spent;
 use crate::ids::SeatName;
 use kd_vote::Outcome;
@@ -43,6 +44,13 @@ pub struct Verdict {
     pub spent: Spent,
     /// Problems on the way.
     pub troubles: Vec<String>,
+}
+
+impl Verdict {
+    /// Returns the reason why no further pass was made, in words for people.
+    pub fn stopped_words(&self) -> &str {
+        iteration::words(&self.stopped)
+    }
 }
 
 /// A member that supports something else.

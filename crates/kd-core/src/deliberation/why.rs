@@ -1,5 +1,6 @@
 //! Explains the verdict in plain words, from the record.
 
+use super::iteration;
 use super::report::Report;
 use crate::memory::Line;
 
@@ -110,7 +111,9 @@ pub fn why(report: &Report) -> Vec<String> {
         out.push(
             format!(
                 "After pass {}: {:?}, since {}.",
-                decision.iteration, decision.action, decision.reason
+                decision.iteration,
+                decision.action,
+                iteration::words(&decision.reason)
             )
             .to_owned(),
         );

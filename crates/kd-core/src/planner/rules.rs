@@ -162,7 +162,10 @@ pub fn find(asked: &str) -> Found {
     });
     let (task, why) = task.unwrap_or_else(|| match answers {
         AnswerKind::Number => (Task::Reasoning, "it asks for a number".to_owned()),
-        AnswerKind::Text => (Task::Open, "no word shows the task: open text".to_owned()),
+        AnswerKind::Text => (
+            Task::Open,
+            "no keyword names the task, so it is open text".to_owned(),
+        ),
         _ => (Task::Open, "its answers can be compared".to_owned()),
     });
     let keyword = KEYWORDS
@@ -175,15 +178,15 @@ pub fn find(asked: &str) -> Found {
             (why, rule.preset, rule.iterate, rule.complexity, rule.domain)
         }
         None if count < SHORT => {
-            let why = format!("{count} characters is short: preset small");
+            let why = format!("the question is short ({count} characters): preset small");
             (why, "small", false, Complexity::Simple, "general")
         }
         None if count < LONG => {
-            let why = format!("{count} characters: preset standard");
+            let why = format!("the question has {count} characters: preset standard");
             (why, "standard", false, Complexity::Moderate, "general")
         }
         None => {
-            let why = format!("{count} characters is long: preset diverse");
+            let why = format!("the question is long ({count} characters): preset diverse");
             (why, "diverse", true, Complexity::Complex, "general")
         }
     };
