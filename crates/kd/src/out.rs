@@ -2,7 +2,10 @@
 //!
 //! Where a build service reads them, no text of a member is a command to it ([`kd_core::build_log`]).
 
+mod lines;
+
 use kd_core::build_log::Guard;
+use lines::Lines;
 use std::fs::File;
 use std::io::{self, IsTerminal, Stderr, StderrLock, Stdout, StdoutLock, Write};
 use std::os::fd::AsFd;
@@ -54,6 +57,19 @@ pub(crate) fn stderr() -> Stream<Stderr> {
         to: io::stderr(),
         guard: ERR.as_ref(),
     }
+}
+
+/// Returns standard output for lines that people read: on a terminal, they are broken between their words. With `raw`,
+/// nothing is changed: JSON is for programs.
+pub(crate) fn lines(raw: bool) -> Lines<Stream<Stdout>> {
+    let size = kd_tui::terminal::size().filter(|_| !raw);
+    Lines::new(stdout(), size.map(|(columns, _)| columns.into()))
+}
+
+/// Returns standard error for lines that people read, as [`lines`] does.
+pub(crate) fn error_lines() -> Lines<Stream<Stderr>> {
+    let size = kd_tui::terminal::size_of_stderr();
+    Lines::new(stderr(), size.map(|(columns, _)| columns.into()))
 }
 
 /// Writes what is left of unfinished lines, at the end of the program.

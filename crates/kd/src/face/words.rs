@@ -22,12 +22,53 @@ pub(crate) fn seconds(time: Duration) -> String {
 }
 
 /// Aligns rows into columns as wide as their widest cell; the first `left` columns are left-aligned, the others
-/// right-aligned.
+/// right-aligned. The first row is the heading. On a terminal that is too narrow, each row becomes a block of its cells
+/// with their headings.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]], left: usize) -> String {
+    let lines = blocks(rows, left).concat();
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Formats the rows of a table, each in its own lines; none for the heading where each row has the headings.
+pub(crate) fn blocks<const N: usize>(rows: &[[String; N]], left: usize) -> Vec<Vec<String>> {
+    let aligned = aligned(rows, left);
+    let columns = kd_tui::terminal::size().map(|(columns, _)| columns.into());
+    match columns.filter(|columns| aligned.iter().any(|line| width(line) > *columns)) {
+        Some(columns) => stacked(rows, columns),
+        None => aligned.into_iter().map(|line| vec![line]).collect(),
+    }
+}
+
+/// Formats each row as a block: its first cell, and below it the others with their headings.
+fn stacked<const N: usize>(rows: &[[String; N]], columns: usize) -> Vec<Vec<String>> {
+    let Some((head, rows)) = rows.split_first() else {
+        return Vec::new();
+    };
+    let block = |row: &[String; N]| {
+        let mut lines = vec![row[0].trim_end().to_owned()];
+        let mut line = String::new();
+        let cells = head.iter().zip(row).skip(1);
+        for (head, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
+            let item = format!("{head} {cell}");
+            let item = item.trim();
+            if !line.is_empty() && width(&line) + 2 + width(item) > columns {
+                lines.push(std::mem::take(&mut line));
+            }
+            line += &format!("  {item}");
+        }
+        lines.extend(Some(line).filter(|line| !line.is_empty()));
+        lines
+    };
+    std::iter::once(Vec::new())
+        .chain(rows.iter().map(block))
+        .collect()
+}
+
+/// Formats each row as one line, with columns as wide as their widest cell.
+fn aligned<const N: usize>(rows: &[[String; N]], left: usize) -> Vec<String> {
     let widths: [usize; N] =
         std::array::from_fn(|at| rows.iter().map(|row| width(&row[at])).max().unwrap_or(0));
-    let mut out = String::new();
-    for row in rows {
+    let line = |row: &[String; N]| {
         let cells = row
             .iter()
             .zip(widths)
@@ -40,10 +81,9 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]], left: usize) -> String
                 }
             });
         let line = cells.collect::<Vec<_>>().join("  ");
-        out += line.trim_end();
-        out.push('\n');
-    }
-    out
+        line.trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 /// Describes what a member is doing now. Without the time, nothing is counted down.

@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<(), Error> {
         writeln!(crate::out::stdout(), "{}", json::text(&value, true)?)?;
         return Ok(());
     }
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(false);
     if read.entries.is_empty() && read.unread == 0 {
         writeln!(out, "no requests since {since}")?;
         return Ok(());

@@ -5,7 +5,7 @@ use super::trust;
 use crate::args::doctor::Doctor;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::json;
+use crate::face::{json, words};
 use crate::render::clean;
 use kd_app::doctor::{Examined, HeldBy, RemoteReport, Report, ServerReport};
 use kd_core::SeatName;
@@ -23,7 +23,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
         remotes,
         servers,
     } = kd_app::doctor::run(&loaded, &args.members, args.timeout, here)?;
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         let mut all: Vec<Value> = Vec::new();
         for report in &reports {
@@ -128,30 +128,36 @@ fn table(reports: &[Report], here: &Here) -> String {
         "read-only",
         "first word",
     ];
-    let rows: Vec<[String; 7]> = reports.iter().map(row).collect();
-    let mut widths = head.map(str::len);
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+    let head = head.map(str::to_owned);
+    let rows = std::iter::once(head).chain(reports.iter().map(row));
+    let mut blocks = words::blocks(&rows.collect::<Vec<_>>(), 7).into_iter();
+    let head = blocks.next().unwrap_or_default();
+    let mut text: String = head.iter().map(|line| styles.dim(line) + "\n").collect();
+    for (at, (report, block)) in reports.iter().zip(blocks).enumerate() {
+        for line in block {
+            text += &match is_well(report) {
+                true => line,
+                false => styles.bad(&line),
+            };
+            text.push('\n');
         }
-    }
-    let line = |cells: &[String; 7]| {
-        let cells = cells.iter().zip(widths);
-        let padded: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
-        padded.join("  ").trim_end().to_owned()
-    };
-    let mut text = format!("{}\n", styles.dim(&line(&head.map(str::to_owned))));
-    for (report, row) in reports.iter().zip(&rows) {
-        let shown = line(row);
-        text += &match is_well(report) {
-            true => format!("{shown}\n"),
-            false => format!("{}\n", styles.bad(&shown)),
+        // One cause is told once.
+        let alike = |before: &&Report| {
+            report.problem.is_some()
+                && (&before.problem, &before.advice) == (&report.problem, &report.advice)
         };
+        if let Some(before) = reports[..at].iter().find(alike) {
+            let member = clean::line(&before.member);
+            text += &format!("  {} as for {member}\n", styles.glyph("→", ">"));
+            continue;
+        }
         let notes = [&report.problem, &report.advice];
         for note in notes.into_iter().flatten() {
-            text += &format!("  {} {}\n", styles.glyph("→", ">"), clean::line(note));
+            let mut label = styles.glyph("→", ">");
+            for line in clean::text(note).lines() {
+                text += &format!("  {label} {line}\n");
+                label = " ";
+            }
         }
     }
     let read_only = ways("read-only", reports, |report| {

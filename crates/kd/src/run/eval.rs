@@ -43,10 +43,10 @@ pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
         );
     }
     if args.list {
-        list(&mut crate::out::stdout().lock(), args.json, &styles)?;
+        list(&mut crate::out::lines(args.json), args.json, &styles)?;
     } else if let Some(path) = &args.simulate {
         let simulated = simulate(&spec(path)?);
-        let mut out = io::BufWriter::new(crate::out::stdout().lock());
+        let mut out = io::BufWriter::new(crate::out::lines(args.json));
         if args.json {
             print(&mut out, &simulated, &EVAL_SIMULATED)?;
         } else {
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
                 write(args, &table, &origin, here)?;
             }
             Recorded::Table(table) => {
-                let mut out = io::BufWriter::new(crate::out::stdout().lock());
+                let mut out = io::BufWriter::new(crate::out::lines(args.json));
                 answers(&mut out, args, &mut origin, &table, &styles)?;
                 out.flush()?;
             }
@@ -107,7 +107,7 @@ fn debates(args: &Eval, origin: &Origin, text: &str, styles: &Styles) -> Result<
         ..Select::default()
     };
     let replay = read_debates(text, &select).map_err(|e| origin.unreadable(e))?;
-    let mut out = io::BufWriter::new(crate::out::stdout().lock());
+    let mut out = io::BufWriter::new(crate::out::lines(args.json));
     report(&mut out, args, origin, &replay, styles)?;
     Ok(out.flush()?)
 }

@@ -22,7 +22,7 @@ pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
     let open = all().filter(|f| f.is_open()).count();
     let mended = all().filter(|f| matches!(f.mended, Some(Ok(_)))).count();
     let mendable = all().filter(|f| f.is_open() && f.remedy.is_some()).count();
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         let folders: Vec<Value> = looked.iter().map(object).collect();
         let object = json!({"v": kd_core::formats::FSCK.version, "folders": folders, "problems": open, "mended": mended});
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
                 "; `kd fsck --repair` repairs {mendable} of them and deletes nothing"
             ));
         }
-        writeln!(crate::out::stderr(), "{closing}")?;
+        writeln!(crate::out::error_lines(), "{closing}")?;
     }
     out.flush()?;
     Ok(if open == 0 { Exit::Done } else { Exit::Error })

@@ -65,7 +65,7 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
         (None, None) => {}
     }
     let marked = kept::keep(mark, here)?;
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         let value = object!({"v": formats::MARKED.version, "mark": marked.mark, "before": marked.before, "marks": marked.count});
         writeln!(out, "{}", json::text(&value, true)?)?;
@@ -153,7 +153,7 @@ fn name_unreadable(all: &Readable, unfit: &[(String, String)]) -> Result<Exit, E
 fn list(as_json: bool, here: &Here) -> Result<Exit, Error> {
     let found = kept::all(here)?;
     let all = &found.marks;
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(as_json);
     if as_json {
         writeln!(
             out,

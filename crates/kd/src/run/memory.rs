@@ -14,7 +14,7 @@ pub(super) fn run(args: &Memory, here: &Here) -> Result<Exit, Error> {
     match args {
         Memory::Show(args) => {
             let kept = memory::read(here)?;
-            let mut out = crate::out::stdout().lock();
+            let mut out = crate::out::lines(args.json);
             if args.json {
                 let value = serde_json::json!({
                     "v": REMEMBERED.version, "preferences": kept.preferences, "domain": kept.domain, "sessions": kept.sessions,

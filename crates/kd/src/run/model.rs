@@ -47,7 +47,7 @@ fn list(args: &List, here: &Here) -> Result<(), Error> {
     let rows = models::all(here)?;
     let local = here.settings(here.find_layout()?.as_ref())?.config.local;
     let current = models::locate(&local, here).ok();
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         let rows: Vec<Value> = rows
             .iter()

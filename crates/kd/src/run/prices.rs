@@ -59,7 +59,7 @@ fn list(args: &Args, here: &Here) -> Result<(), Error> {
         )
         .next("`kd prices` lists all; set `providers.<name>.prices.<model>.input` and `.output`"));
     }
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(false);
     writeln!(out, "US dollars per million tokens; {}", about(table))?;
     let cells = |row: &&PriceRow<'_>| {
         let usd = |usd: Option<f64>| usd.map_or("-".to_owned(), |usd| usd.to_string());

@@ -1,4 +1,4 @@
-//! `kd council show`: shows the messages of a thread.
+//! `kd show`: shows the messages of a thread.
 
 use super::here::Here;
 use crate::args::council::Show;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     };
     for problem in &read.problems {
         let _ = writeln!(
-            crate::out::stderr(),
+            crate::out::error_lines(),
             "warning: {}",
             clean::line(&problem.to_string())
         );

@@ -31,7 +31,7 @@ fn tally(args: &TallyArgs, here: &Here) -> Result<Exit, Error> {
     let mut cases = read(&args.file)?;
     let styles = here.out_styles();
     let several = cases.len() > 1;
-    let mut out = io::BufWriter::new(crate::out::stdout().lock());
+    let mut out = io::BufWriter::new(crate::out::lines(args.json));
     for case in &mut cases {
         case.rules.weighted |= args.weighted;
         if let Some(seed) = args.seed {
@@ -241,7 +241,7 @@ fn check(args: &Check) -> Result<Exit, Error> {
         .because(known)
         .next("kd vote check --help shows what a file records; kd vote rules lists the names"));
     }
-    let mut out = io::BufWriter::new(crate::out::stdout().lock());
+    let mut out = io::BufWriter::new(crate::out::lines(args.json));
     if args.json {
         let list: Vec<Value> = differences
             .iter()
@@ -308,7 +308,7 @@ fn check(args: &Check) -> Result<Exit, Error> {
 fn rules(args: &RulesArgs, here: &Here) -> Result<Exit, Error> {
     let one = args.name.as_deref().map(find).transpose()?;
     let list: Vec<&Rule> = one.map_or_else(|| RULES.iter().collect(), |rule| vec![rule]);
-    let mut out = io::BufWriter::new(crate::out::stdout().lock());
+    let mut out = io::BufWriter::new(crate::out::lines(args.json));
     if args.json {
         let rows: Vec<Value> = list
             .iter()

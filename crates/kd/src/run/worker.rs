@@ -61,7 +61,7 @@ fn workers(list: &List, here: &Here) -> Result<Exit, Error> {
         writeln!(crate::out::stderr(), "{text}")?;
     }
     let text = face::worker_list(&workers, here.columns());
-    crate::out::stdout().lock().write_all(text.as_bytes())?;
+    crate::out::lines(false).write_all(text.as_bytes())?;
     Ok(Exit::Done)
 }
 

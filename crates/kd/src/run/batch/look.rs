@@ -33,7 +33,7 @@ pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
         FAILURES_SHOWN
     };
     let dead = shelf.dead(id, most)?;
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         let mut value = face::object(&batch, &dead);
         value["running_now"] = is_running.into();
@@ -100,7 +100,7 @@ pub(super) fn cancel(args: &Cancel, here: &Here) -> Result<Exit, Error> {
     }
     let questions = kd_app::words::count(count, "question");
     writeln!(
-        crate::out::stdout(),
+        crate::out::lines(false),
         "{}: {questions} will not be asked; `kd batch retry {}` takes this back",
         batch.about.id,
         face::short(&batch.about.id)
@@ -136,7 +136,7 @@ pub(super) fn list(args: &List, here: &Here) -> Result<Exit, Error> {
         Some(mut shelf) => shelf.all(here)?,
         None => Vec::new(),
     };
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         let rows: Vec<_> = all.iter().map(|batch| face::object(batch, &[])).collect();
         let value = serde_json::json!({

@@ -13,7 +13,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 pub(super) fn list(args: &Agents, here: &Here) -> Result<(), Error> {
     let mut site = open(&args.place, here)?;
     let personas = personas::load(&site.agents, site.project.judged_personas.as_ref())?;
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     let settings = site.settings()?;
     let mut rows = Vec::new();
     for persona in &personas {

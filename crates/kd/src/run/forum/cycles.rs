@@ -216,7 +216,7 @@ fn virtual_study(args: &RunCycle, own: &[(&str, &str)], here: &Here) -> Result<E
     let took = began.elapsed();
     let table = judge.table(Look::Once);
     let all = began.elapsed();
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         let object = serde_json::json!({"v": kd_core::formats::FORUM_CYCLES.version, "scheduler": settings.scheduler, "seed": seed, "cycles": cycles, "turns": done.turns,
             "posts": done.posts, "virtual_secs": done.secs, "fairness": table});

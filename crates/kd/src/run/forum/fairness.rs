@@ -23,7 +23,7 @@ pub(super) fn table(args: &Fairness, here: &Here) -> Result<Exit, Error> {
     let mut site = open(&args.place, here)?;
     let look = if args.end { Look::Once } else { Look::Running };
     let table = site.store.fairness(&site.forum, args.last, look)?;
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         writeln!(out, "{}", serde_json::to_string(&table).unwrap_or_default())?;
     } else {
@@ -159,7 +159,7 @@ fn print_agents(table: &Table, styles: Styles, out: &mut dyn Write) -> io::Resul
 
 pub(super) fn audit(args: &Audit, here: &Here) -> Result<Exit, Error> {
     let mut site = open(&args.place, here)?;
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if let Some(reason) = &args.fork {
         let (forum, settings) = (site.forum.clone(), site.settings()?);
         let mut leader = site.store.lead(&forum)?;

@@ -17,7 +17,7 @@ const LISTED: i64 = 200;
 pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
     let mut site = open(&args.place, here)?;
     let now = jiff::Timestamp::now();
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     let Some(id) = args.motion else {
         let motions = site.store.motions(&site.forum, LISTED)?;
         if args.json {

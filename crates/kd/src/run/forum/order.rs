@@ -70,7 +70,7 @@ pub(super) fn undo(args: &Undo, here: &Here) -> Result<(), Error> {
     let forum = site.forum.clone();
     if args.list {
         let entries = site.store.orders(&forum, LISTED)?;
-        let mut out = crate::out::stdout().lock();
+        let mut out = crate::out::lines(false);
         if entries.is_empty() {
             writeln!(out, "no entries")?;
         }
@@ -110,7 +110,7 @@ pub(super) fn edit(args: &Edit, here: &Here) -> Result<(), Error> {
 pub(super) fn members(args: &Members, here: &Here) -> Result<(), Error> {
     let mut site = open(&args.place, here)?;
     let forum = site.forum.clone();
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.rights {
         for role in Role::ALL {
             let may = RIGHTS.iter().filter(|(right, _, _)| role.has(*right));

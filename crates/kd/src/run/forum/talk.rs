@@ -107,7 +107,7 @@ pub(super) fn reply(args: &Reply, here: &Here) -> Result<(), Error> {
 
 pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
     let mut site = open(&args.place, here)?;
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     let Some(id) = args.thread else {
         let threads = site
             .store
@@ -264,7 +264,7 @@ pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
     let hits = site
         .store
         .search(&site.forum, &args.words.join(" "), place, args.limit)?;
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         writeln!(out, "{}", serde_json::to_string(&hits).unwrap_or_default())?;
     } else if hits.is_empty() {
@@ -297,7 +297,7 @@ pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
 pub(super) fn log(args: &Log, here: &Here) -> Result<(), Error> {
     let mut site = open(&args.place, here)?;
     let zone = TimeZone::system();
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.jsonl);
     for line in site.store.log_tail(&site.forum, args.lines.max(0))? {
         match args.jsonl {
             true => writeln!(out, "{}", serde_json::to_string(&line).unwrap_or_default())?,

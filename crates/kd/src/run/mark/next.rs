@@ -13,7 +13,7 @@ use std::io::{self, IsTerminal, Write};
 
 pub(super) fn next(as_json: bool, here: &Here) -> Result<Exit, Error> {
     let lessons = lessons(here)?;
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(as_json);
     if as_json {
         let value = object!({"v": formats::MARKS_NEXT.version, "verdicts": lessons});
         writeln!(out, "{}", json::text(&value, true)?)?;

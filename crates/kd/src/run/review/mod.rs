@@ -91,7 +91,7 @@ fn word(verdict: review::Verdict) -> &'static str {
 
 fn marks(args: &Marks, here: &Here) -> Result<Exit, Error> {
     let reviews = reviews(here)?;
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if let Some(MarksCommand::Forget) = args.command {
         let forgot = reviews.forget()?;
         writeln!(out, "forgot {}", count(forgot as u64, "mark"))?;
