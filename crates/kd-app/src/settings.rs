@@ -59,7 +59,22 @@ pub fn set(path: &KeyPath, value: Value, layer: Layer, env: &Env) -> Result<Writ
 /// # Errors
 /// Those of [`set`]; also if the setting is not in the file.
 pub fn unset(path: &KeyPath, layer: Layer, env: &Env) -> Result<Written, UserError> {
-    Ok(files::unset(&paths(layer, env)?, layer, path)?)
+    files::unset(&paths(layer, env)?, layer, path).map_err(|error| {
+        let error = UserError::from(error);
+        match set_in(path, env).filter(|other| *other != layer) {
+            Some(other) => error.next(format!("kd config unset --layer {} {path}", other.word())),
+            None => error,
+        }
+    })
+}
+
+/// Returns the file that sets a setting in force; `None` if no file does.
+fn set_in(path: &KeyPath, env: &Env) -> Option<Layer> {
+    let layout = env.find_layout().ok()?;
+    let loaded = env.settings(layout.as_ref()).ok()?;
+    let mut settings = loaded.settings().into_iter();
+    let layer = settings.find(|set| set.path == *path)?.origin.layer;
+    matches!(layer, Layer::User | Layer::Project | Layer::Local).then_some(layer)
 }
 
 /// Returns the paths of the files; creates `.kd` if a file of the project is to be changed.

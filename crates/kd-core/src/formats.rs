@@ -367,6 +367,8 @@ pub static DELIBERATE: Printed = printed(
     "`kd deliberate --json`, `kd why --export json`",
     "deliberate",
 );
+/// The explanation of a decision.
+pub static WHY: Printed = printed("`kd why --json`", "why");
 /// A replayed deliberation.
 pub static REPLAY: Printed = printed("`kd replay --json`", "replay");
 /// A hypothetical decision.
@@ -377,13 +379,13 @@ pub static WHAT_IF: Printed = printed(
 /// Messages of a thread.
 pub static SHOW: Printed = printed("`kd show --json`", "show");
 /// The progress of each member.
-pub static STATUS: Printed = printed("`kd council status --json`", "status");
+pub static STATUS: Printed = printed("`kd status --json`", "status");
 /// Threads, in the format of kingdom-cli.
-pub static LIST: Printed = unversioned("`kd council list --json`", "list");
+pub static LIST: Printed = unversioned("`kd list --json`", "list");
 /// A fork.
 pub static FORK: Printed = printed("`kd fork --json`", "fork");
 /// A thread as one document.
-pub static EXPORT: Printed = printed("`kd export --format json`", "export");
+pub static EXPORT: Printed = printed("`kd export --json`, `kd export --format json`", "export");
 /// The result of a seal.
 pub static SEALED: Printed = printed("`kd seal --json`, `kd verify --json`", "seal");
 /// An imported thread.
@@ -415,6 +417,18 @@ pub static REVIEW_MARKS: Printed = Printed {
     version: REVIEWS.version,
     ..printed("`kd review marks --json`", "review-marks")
 };
+/// The members that were set up.
+pub static INIT: Printed = printed("`kd init --json`", "init");
+/// What a folder asks for, and whether it is trusted.
+pub static TRUSTED: Printed = printed("`kd trust --json`, also with `--yes`", "trust");
+/// The decisions about folders.
+pub static TRUST_LIST: Printed = printed("`kd trust --list --json`", "trust-list");
+/// A revoked decision.
+pub static TRUST_REVOKED: Printed = printed("`kd trust --revoke --json`", "trust-revoke");
+/// The mistakes of a configuration.
+pub static CONFIG_CHECK: Printed = printed("`kd config check --json`", "config-check");
+/// The configuration files.
+pub static CONFIG_PATHS: Printed = unversioned("`kd config path --json`", "config-path");
 /// Checks of all members.
 pub static DOCTOR: Printed = unversioned("`kd doctor --json`", "doctor");
 /// The result of a count.
@@ -454,6 +468,8 @@ pub static FORUM_THREAD: Printed = printed("`kd forum read THREAD --json`", "for
 pub static FORUM_HITS: Printed = unversioned("`kd forum search --json`", "forum-hits");
 /// Members of a forum.
 pub static FORUM_MEMBERS: Printed = unversioned("`kd forum members --json`", "forum-members");
+/// The forums of a store.
+pub static FORUM_LIST: Printed = printed("`kd forum list --json`", "forum-list");
 /// Rules of a forum.
 pub static FORUM_RULES: Printed = printed("`kd forum rules --json`", "forum-rules");
 /// The erased posts of a forum.
@@ -519,6 +535,7 @@ pub static PRINTED: &[&Printed] = &[
     &ASK,
     &BACKGROUND,
     &DELIBERATE,
+    &WHY,
     &REPLAY,
     &WHAT_IF,
     &SHOW,
@@ -536,6 +553,12 @@ pub static PRINTED: &[&Printed] = &[
     &FORGET,
     &REVIEW,
     &REVIEW_MARKS,
+    &INIT,
+    &TRUSTED,
+    &TRUST_LIST,
+    &TRUST_REVOKED,
+    &CONFIG_CHECK,
+    &CONFIG_PATHS,
     &DOCTOR,
     &TALLY,
     &CHECK,
@@ -555,6 +578,7 @@ pub static PRINTED: &[&Printed] = &[
     &FORUM_THREAD,
     &FORUM_HITS,
     &FORUM_MEMBERS,
+    &FORUM_LIST,
     &FORUM_RULES,
     &FORUM_LOG,
     &FORUM_FORGET,

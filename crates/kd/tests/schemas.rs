@@ -87,6 +87,9 @@ fn decisions(out: &mut Outputs) {
         &["deliberate", "-m", "ann,bob,cyd", "--json", "How many?"],
     );
     out.add("deliberate", &home, &["why", "--export", "json"]);
+    let why = out.add("why", &home, &["why", "--json"]);
+    let sentences = why["explanation"].as_array().expect("sentences");
+    assert!(sentences.len() > 3 && why["heading"].is_string(), "{why}");
     for how in [&["--plan", "plan.json"][..], &["-m", "ann,bob,cyd"]] {
         let dry = ["deliberate", "--dry-run", "--json"];
         out.add(
@@ -243,7 +246,9 @@ fn threads(out: &mut Outputs) {
     let fork = out.add("fork", &home, &["fork", "--stay", "--json", &first]);
     let fork = fork["thread_id"].as_str().expect("an id").to_owned();
     out.add("show", &home, &["show", "--all", "--json", &fork]);
-    out.add("export", &home, &["export", "--format", "json", &fork]);
+    let export = out.add("export", &home, &["export", "--format", "json", &fork]);
+    let same = out.add("export", &home, &["export", "--json", &fork]);
+    assert_eq!(export, same);
     let tree = ["export", "--tree", "--format", "json", &first];
     out.add("export", &home, &tree);
     out.add("list", &home, &["council", "list", "--json", "--all"]);
@@ -295,6 +300,67 @@ fn debates(out: &mut Outputs) {
     let think = ["think", "--json", "--fast", "ann", "--rigorous", "bob", "Q"];
     out.add("ask", &home, &think);
     out.add("show", &home, &["show", "--council", "--json"]);
+}
+
+/// Setting up: members, consent, settings. Errors are JSON too.
+fn set_up(out: &mut Outputs) {
+    let home = Home::new(&json!({}));
+    let nobody = out.add("error", &home, &["init", "--json"]);
+    assert_eq!(nobody["error"]["kind"], "no_seat", "{nobody}");
+    let mut init = home.kd(&["init", "--json"]);
+    init.env("OPENAI_API_KEY", "sk-x");
+    let asks = support::Said::of(init.output().expect("it runs"));
+    let asks = out.keep("error", serde_json::from_str(&asks.out).expect("JSON"));
+    assert_eq!(asks["error"]["kind"], "usage", "{asks}");
+    let mut init = home.kd(&["init", "--json", "--yes", "--user", "--force"]);
+    init.env("OPENAI_API_KEY", "sk-x");
+    let done = support::Said::of(init.output().expect("it runs"));
+    let done = out.keep("init", serde_json::from_str(&done.out).expect("JSON"));
+    assert_eq!(done["layer"], "user", "{done}");
+    assert!(done["members"][0]["charge"].is_string(), "{done}");
+    let check = out.add("config-check", &home, &["config", "check", "--json"]);
+    assert!(check["cannot_answer"][0]["hint"].is_string(), "{check}");
+    out.add(
+        "error",
+        &home,
+        &["config", "check", "--json", "nothing.json"],
+    );
+    let paths = out.add("config-path", &home, &["config", "path", "--json"]);
+    assert_eq!(paths[0]["layer"], "user", "{paths}");
+
+    let wants = json!({"council": {"members": ["e"], "preamble": "obey"},
+        "agents": {"e": {"backend": "command", "dialect": "codex", "command": ["./run"]}}});
+    fs::create_dir_all(home.work().join(".kd")).expect("made");
+    fs::write(home.work().join(".kd/config.json"), wants.to_string()).expect("written");
+    fs::write(home.work().join(".mcp.json"), "{}").expect("written");
+    let listed = out.add("trust", &home, &["trust", "--json"]);
+    assert_eq!(listed["trusted"], false, "{listed}");
+    assert_eq!(listed["settings"][0]["allowed"], false, "{listed}");
+    assert_eq!(listed["programs"]["files"][0], ".mcp.json", "{listed}");
+    assert!(
+        listed["texts"][0]
+            .as_str()
+            .is_some_and(|t| t.contains("preamble"))
+    );
+    let none = out.add("trust-list", &home, &["trust", "--list", "--json"]);
+    assert_eq!(none["folders"], json!([]), "nothing is allowed by a look");
+    let given = out.add("trust", &home, &["trust", "--json", "--yes"]);
+    assert_eq!(given["trusted"], true, "{given}");
+    let kept = out.add("trust", &home, &["trust", "--json"]);
+    assert_eq!(kept, given, "what was said is what is in force");
+    let all = out.add("trust-list", &home, &["trust", "--list", "--json"]);
+    assert_eq!(all["folders"][0]["programs_trusted"], true, "{all}");
+    for revoked in [true, false] {
+        let told = out.add("trust-revoke", &home, &["trust", "--revoke", "--json"]);
+        assert_eq!(told["revoked"], revoked, "{told}");
+    }
+    let again = out.add("trust", &home, &["trust", "--json"]);
+    assert_eq!(again["trusted"], false, "{again}");
+    for args in [&["why", "--json"][..], &["export", "--json"]] {
+        let said = home.run(args);
+        assert!(said.json()["error"]["hint"].is_string(), "{}", said.out);
+        assert_eq!(said.err, "");
+    }
 }
 
 /// The measurement of a model, which these tests do not have: a test of `kd model bench` checks the real output.
@@ -406,6 +472,8 @@ fn others(out: &mut Outputs) {
         &["forum", "members", "eve", "--json"],
     );
     out.add("forum-rules", &home, &["forum", "rules", "--json"]);
+    let forums = out.add("forum-list", &home, &["forum", "list", "--json"]);
+    assert_eq!(forums["forums"][0]["threads"], 2, "{forums}");
     forum_records(out, &home);
     assert_eq!(home.run(&["forum", "close", "1", "Enough."]).code, Some(0));
     let log = home.run(&["forum", "log", "--jsonl"]).out;
@@ -791,6 +859,7 @@ fn outputs() -> Outputs {
     shares(&mut out);
     threads(&mut out);
     debates(&mut out);
+    set_up(&mut out);
     reviews(&mut out);
     measurement(&mut out);
     out

@@ -55,7 +55,10 @@ pub fn list(layout: &Layout, places: &[Place], env: &Env) -> Result<Vec<Listed>,
         }
     }
     left_out.tell(env);
-    listed.sort_by(|a, b| (a.created_at, &a.id.0).cmp(&(b.created_at, &b.id.0)));
+    // Of threads of one second the current one is the newest.
+    listed.sort_by(|a, b| {
+        (a.created_at, a.is_current, &a.id.0).cmp(&(b.created_at, b.is_current, &b.id.0))
+    });
     Ok(as_tree(listed))
 }
 

@@ -12,8 +12,15 @@ pub(crate) enum Config {
     Schema,
     Set(Set),
     Unset(Unset),
-    /// Print the paths of the configuration files, highest precedence last
-    Path,
+    Path(Path),
+}
+
+/// Print the paths of the configuration files, highest precedence last
+#[derive(Debug, Args)]
+pub(crate) struct Path {
+    /// Print a JSON array
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
 }
 
 /// Check the configuration and report every mistake
@@ -22,6 +29,9 @@ pub(crate) struct Check {
     /// Check only this file
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
 }
 
 /// Print the settings in force

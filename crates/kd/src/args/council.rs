@@ -133,9 +133,9 @@ impl From<Last> for Show {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  kd council show              newest turn of the current thread
-  kd council show a94d --all   the whole thread council-a94d…
-  kd council show --last 2     the two newest turns
+  kd show                      newest turn of the current thread
+  kd show a94d --all           the whole thread council-a94d…
+  kd show --last 2             the two newest turns
   kd show --council            also the debate behind a `kd think` answer")]
 pub(crate) struct Show {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
@@ -154,7 +154,7 @@ pub(crate) struct Show {
     pub(crate) json: bool,
 }
 
-/// List the threads of this branch
+/// List the threads of this branch, the newest last
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Include all branches
@@ -163,6 +163,9 @@ pub(crate) struct List {
     /// List the threads of this batch instead
     #[arg(long, value_name = "ID", conflicts_with = "all")]
     pub(crate) batch: Option<String>,
+    /// Maximum threads, the newest; --json lists all unless this is given [default: 20]
+    #[arg(short = 'n', long, value_name = "N", value_parser = values::whole::<u32>(1..), allow_negative_numbers = true)]
+    pub(crate) limit: Option<u32>,
     /// Print one JSON array
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -207,6 +207,16 @@ pub(crate) struct Why {
     /// Print the record as a document instead
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     pub(crate) export: Option<Format>,
+    /// Print the explanation as one JSON object
+    #[arg(long, conflicts_with = "export", help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+impl Why {
+    /// Returns whether the output is JSON, and errors with it.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json || self.export == Some(Format::Json)
+    }
 }
 
 /// `--export` of `kd why`.

@@ -10,7 +10,7 @@ Examples:
   kd export                          the current thread as Markdown
   kd export a94d -o council.md       into a file
   kd export -o council.html          as a self-contained web page
-  kd export --format json | jq -r '.messages[].from'
+  kd export --json | jq -r '.messages[].from'
   kd export --tree -o tree.json      with the threads forked from it
   kd export --redact -o share.md     without keys, home folders and your user name")]
 pub(crate) struct Export {
@@ -19,6 +19,9 @@ pub(crate) struct Export {
     /// The format [default: json or html if the file has this extension, otherwise md]
     #[arg(short, long, value_enum)]
     pub(crate) format: Option<Format>,
+    /// Print one JSON object, as --format json
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    pub(crate) json: bool,
     /// Include every thread forked from it, and the forks of those
     #[arg(long)]
     pub(crate) tree: bool,
@@ -28,6 +31,13 @@ pub(crate) struct Export {
     /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
+}
+
+impl Export {
+    /// Returns whether the document is JSON, and errors with it.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json || self.format == Some(Format::Json)
+    }
 }
 
 /// The forms of an export.

@@ -5,7 +5,7 @@ use clap::Args;
 
 /// Start a new thread that shares the beginning of another
 ///
-/// Messages are copied byte for byte; the old thread stays as it is. `kd council show --all` shows the numbers of
+/// Messages are copied byte for byte; the old thread stays as it is. `kd show --all` shows the numbers of
 /// messages.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -14,7 +14,7 @@ Examples:
   kd fork a94d --before 7      without message 7 and later messages
   kd fork --stage review       a deliberation with its opinions, before its review
   kd ask --continue \"…\"        continue in the fork
-  kd council list              lists forks below the thread they come from")]
+  kd list                      lists forks below the thread they come from")]
 pub(crate) struct Fork {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,

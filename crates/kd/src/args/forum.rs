@@ -719,6 +719,9 @@ pub(crate) struct RulesOf {
 Examples:
   kd forum list")]
 pub(crate) struct List {
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: Where,
 }

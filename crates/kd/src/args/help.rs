@@ -27,8 +27,6 @@ Ask:
   ask          Get several opinions, and a conclusion
   think        Get one answer, checked by a second member
   deliberate   Decide by opinions, reviews and a vote
-  batch        Ask a file of questions
-  worker       Answer questions of batches
   chat         Chat with all members
   review       Find problems in a change, and vote on them
 
@@ -66,6 +64,8 @@ Set up:
   man          Write the man pages to a folder
 
 Lab:
+  batch        Ask a file of questions
+  worker       Answer questions of batches
   forum        Run a forum where agents take turns
   eval         Measure how well councils decide
   vote         Count ballots by any rule
@@ -89,13 +89,18 @@ pub(crate) fn print(error: &clap::Error, columns: Option<usize>) -> bool {
         true => error.render().ansi().to_string(),
         false => error.render().to_string(),
     };
-    let text = fit(&text, columns.unwrap_or(COLUMNS_PIPE).min(COLUMNS_MAX));
+    let text = fit_screen(&text, columns);
     // If this cannot be written, there is nowhere to report it.
     let _ = match missing {
         true => crate::out::stderr().write_all(text.as_bytes()),
         false => crate::out::stdout().write_all(text.as_bytes()),
     };
     true
+}
+
+/// Wraps a help text to a terminal, or to the usual columns without one.
+pub(crate) fn fit_screen(text: &str, columns: Option<usize>) -> String {
+    fit(text, columns.unwrap_or(COLUMNS_PIPE).min(COLUMNS_MAX))
 }
 
 /// Wraps a help text to a number of columns.

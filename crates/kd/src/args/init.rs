@@ -26,4 +26,7 @@ pub(crate) struct Init {
     /// Replace an existing configuration
     #[arg(long)]
     pub(crate) force: bool,
+    /// Print one JSON object, and ask nothing; needs --members or --yes
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
 }

@@ -50,7 +50,8 @@ Examples:
   kd show                the newest question and its answers
 
 No setup is needed: without a configuration, a small built-in model plays every member.
-Help for a command: kd help ask. Exit codes: kd help exit-codes";
+Help for a command: kd help ask
+Exit codes: kd help exit-codes";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -116,11 +117,6 @@ pub(crate) enum Command {
     Think(Box<think::Think>),
     /// Plan a council, collect opinions and reviews, vote, conclude
     Deliberate(Box<deliberate::Deliberate>),
-    /// Ask a file of questions, and write one result for each
-    #[command(arg_required_else_help = true)]
-    Batch(Group<batch::Batch>),
-    /// Answer questions of batches on a database
-    Worker(Box<worker::Worker>),
     /// Explain how the council reached its decision
     Why(deliberate::Why),
     /// Repeat a decision from its record, without a model, and compare
@@ -141,7 +137,7 @@ pub(crate) enum Command {
     Last(council::Last),
     /// Show the messages of a thread
     Show(council::Show),
-    /// List the threads of this branch
+    /// List the threads of this branch, the newest last
     #[command(visible_alias = "ls")]
     List(council::List),
     /// Show who has answered the newest question
@@ -190,6 +186,11 @@ pub(crate) enum Command {
     /// Inspect the output of agent programs
     #[command(arg_required_else_help = true)]
     Debug(Group<debug::Debug>),
+    /// Ask a file of questions, and write one result for each
+    #[command(arg_required_else_help = true)]
+    Batch(Group<batch::Batch>),
+    /// Answer questions of batches on a database
+    Worker(Box<worker::Worker>),
     /// Run a forum where agents take fair, random turns
     #[command(arg_required_else_help = true)]
     Forum(Box<Group<forum::Forum>>),
@@ -280,6 +281,9 @@ pub(crate) struct Man {
 }
 
 #[cfg(test)]
+mod outputs;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
@@ -300,64 +304,6 @@ mod tests {
             assert!(about(listed).is_some(), "{}", listed.get_name());
             assert_eq!(listed.is_hide_set(), built.is_hide_set());
         }
-    }
-
-    /// Commands whose JSON has the row of another command, by the words after `kd`.
-    const SAME_OUTPUT: &[(&str, &str)] = &[
-        ("council ask", "ask"),
-        ("council last", "show"),
-        ("last", "show"),
-        ("council retry", "ask"),
-        ("council review", "ask"),
-        ("council watch", "ask"),
-        ("council show", "show"),
-        ("council think", "think"),
-        ("council why", "why"),
-        ("list", "council list"),
-        ("status", "council status"),
-        ("council deliberate", "deliberate"),
-        ("council export", "export"),
-    ];
-
-    /// A new command or option with JSON output needs a row in [`kd_core::formats::PRINTED`], and so a schema.
-    #[test]
-    fn every_json_output_has_a_row_in_the_table_of_formats() {
-        fn walk(command: &clap::Command, path: &str, found: &mut Vec<(String, bool)>) {
-            let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
-            let formats = command
-                .get_arguments()
-                .filter(|arg| arg.get_id() == "format");
-            let formats = formats.flat_map(clap::Arg::get_possible_values);
-            let is_format = formats.into_iter().any(|value| value.get_name() == "json");
-            if has("json") || is_format {
-                found.push((path.to_owned(), false));
-                if has("dry_run") {
-                    found.push((path.to_owned(), true));
-                }
-            }
-            for below in command.get_subcommands().filter(|c| c.get_name() != "help") {
-                let path = format!("{path} {}", below.get_name());
-                walk(below, path.trim_start(), found);
-            }
-        }
-        let mut built = Cli::command();
-        built.build();
-        let mut found = Vec::new();
-        walk(&built, "", &mut found);
-        assert!(found.len() > 40, "{found:?}");
-        let rows = || kd_core::formats::PRINTED.iter().map(|row| row.by);
-        let is_described = |(path, is_dry): &&(String, bool)| {
-            let same = SAME_OUTPUT.iter().find(|(one, _)| one == path);
-            let path = same.map_or(path.as_str(), |(_, other)| other);
-            let names = |by: &str| {
-                by.contains(&format!("`kd {path} "))
-                    && by.contains("json")
-                    && (!is_dry || by.contains("--dry-run"))
-            };
-            rows().any(names)
-        };
-        let missing: Vec<_> = found.iter().filter(|one| !is_described(one)).collect();
-        assert!(missing.is_empty(), "{missing:?}");
     }
 
     #[test]

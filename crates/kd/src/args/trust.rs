@@ -11,6 +11,7 @@ Examples:
   kd trust --yes               allow them without asking
   kd trust --list              list the folders you have decided about
   kd trust --revoke            revoke the decision about this folder
+  kd trust --json | jq '.settings[] | select(.allowed | not)'
 
 Lists a .kd folder of another user, settings that need consent, and files that
 agent programs run or obey. Consent covers exactly these contents at this path:
@@ -25,4 +26,7 @@ pub(crate) struct Trust {
     /// Revoke the decision about a folder [default: this one]
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     pub(crate) revoke: Option<Option<PathBuf>>,
+    /// Print one JSON object, and ask nothing
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
 }

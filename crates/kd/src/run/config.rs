@@ -3,14 +3,14 @@
 use super::here::Here;
 use super::notices::notice_line;
 use super::trust;
-use crate::args::config::{Check, Config, File, Set, Show, Unset};
+use crate::args::config::{Check, Config, File, Path, Set, Show, Unset};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::width;
 use kd_app::settings::{self, Setting, Written};
-use kd_core::config::{KeyPath, Layer, Reader, schema};
+use kd_core::config::{KEYS, KeyPath, Layer, Reader, schema};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -21,7 +21,7 @@ pub(super) fn run(args: &Config, here: &Here) -> Result<Exit, Error> {
         Config::Schema => writeln!(crate::out::stdout(), "{}", json::text(&schema(), true)?)?,
         Config::Set(args) => set(args, here)?,
         Config::Unset(args) => unset(args, here)?,
-        Config::Path => path(here)?,
+        Config::Path(args) => path(args, here)?,
     }
     Ok(Exit::Done)
 }
@@ -38,6 +38,14 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
     let mut settings = loaded.settings();
     if let Some(key) = &args.key {
         settings.retain(|s| is_below(&s.path.to_string(), key));
+        if settings.is_empty() && is_section(key) {
+            if args.json {
+                writeln!(crate::out::stdout(), "[]")?;
+            } else {
+                notice_line(&format!("nothing is set below {}", clean::line(key)));
+            }
+            return Ok(());
+        }
         if settings.is_empty() {
             return Err(
                 Error::usage(format!("no setting starts with `{}`", clean::line(key)))
@@ -47,7 +55,7 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
     } else if !args.json {
         settings.retain(|s| !is_blank(s));
     }
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         let held = loaded.project.held.iter().filter(|_| args.origin);
         let held = held.filter(|s| {
@@ -103,6 +111,13 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns whether settings below `key` have names of the user's own, of which there may be none: `chat.keys`, `agents`.
+fn is_section(key: &str) -> bool {
+    let key = key.trim_end_matches('.');
+    let mut known = KEYS.iter().filter_map(|known| known.path.split_once(".<"));
+    known.any(|(section, _)| section == key)
+}
+
 /// Returns whether a path is `key` or below it.
 fn is_below(path: &str, key: &str) -> bool {
     path.strip_prefix(key.trim_end_matches('.'))
@@ -154,10 +169,29 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
         }
         None => here.settings(here.find_layout()?.as_ref())?,
     };
-    loaded.notices.iter().for_each(|notice| notice_line(notice));
-    if loaded.project.holds_back() {
-        notice_line(&kd_app::trust::held_line(&loaded.project));
+    let held = &loaded.project;
+    let held = held.holds_back().then(|| kd_app::trust::held_line(held));
+    let unable = match args.file {
+        Some(_) => Vec::new(),
+        None => settings::cannot_answer(&loaded.config, here),
+    };
+    if args.json {
+        let files = loaded.files.iter();
+        let files: Vec<_> = files.map(|(_, file)| file.to_string_lossy()).collect();
+        let unable = unable.iter().map(|(name, failure)| {
+            json!({"member": name, "message": failure.message, "hint": failure.hint()})
+        });
+        let checked = json!({
+            "v": kd_core::formats::CONFIG_CHECK.version,
+            "files": files,
+            "notices": loaded.notices.iter().chain(&held).collect::<Vec<_>>(),
+            "cannot_answer": unable.collect::<Vec<_>>(),
+        });
+        writeln!(crate::out::stdout(), "{}", json::text(&checked, true)?)?;
+        return Ok(());
     }
+    let told = loaded.notices.iter().chain(&held);
+    told.for_each(|notice| notice_line(notice));
     let read = match loaded.files.len() {
         0 => "no configuration file: the built-in settings apply".to_owned(),
         _ => {
@@ -170,11 +204,9 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
         }
     };
     notice_line(&read);
-    if args.file.is_none() {
-        for (name, failure) in settings::cannot_answer(&loaded.config, here) {
-            let (what, next) = (&failure.message, failure.hint());
-            notice_line(&format!("{name} cannot answer: {what}; {next}"));
-        }
+    for (name, failure) in unable {
+        let (what, next) = (&failure.message, failure.hint());
+        notice_line(&format!("{name} cannot answer: {what}; {next}"));
     }
     Ok(())
 }
@@ -221,15 +253,24 @@ fn told(written: &Written, done: &str) {
         .for_each(|notice| notice_line(notice));
 }
 
-fn path(here: &Here) -> Result<(), Error> {
+fn path(args: &Path, here: &Here) -> Result<(), Error> {
     let layout = here.find_layout()?;
     let paths = here.config_paths(layout.as_ref());
-    let mut out = crate::out::stdout().lock();
-    for layer in [Layer::User, Layer::Project, Layer::Local] {
-        if let Some(file) = paths.file(layer) {
-            let there = if file.exists() { "" } else { "  (absent)" };
-            writeln!(out, "{:8} {}{there}", layer.word(), file.display())?;
-        }
+    let layers = [Layer::User, Layer::Project, Layer::Local];
+    let files = layers
+        .into_iter()
+        .filter_map(|layer| Some((layer.word(), paths.file(layer)?)));
+    let mut out = crate::out::lines(args.json);
+    if args.json {
+        let files = files.map(|(layer, file)| {
+            json!({"layer": layer, "file": file.to_string_lossy(), "exists": file.exists()})
+        });
+        writeln!(out, "{}", json::text(&files.collect::<Vec<Value>>(), true)?)?;
+        return Ok(());
+    }
+    for (layer, file) in files {
+        let there = if file.exists() { "" } else { "  (absent)" };
+        writeln!(out, "{layer:8} {}{there}", file.display())?;
     }
     Ok(())
 }

@@ -21,8 +21,11 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
         true => Some(redactor(&forks, here)?),
         false => None,
     };
-    let by_name = args.output.as_deref().map_or(Format::Md, Format::of_name);
-    let format = args.format.map_or(by_name, Format::from);
+    let format = match (args.is_json(), args.format) {
+        (true, _) => Format::Json,
+        (false, Some(format)) => format.into(),
+        (false, None) => args.output.as_deref().map_or(Format::Md, Format::of_name),
+    };
     match &args.output {
         Some(path) => outfile::write_with(path, here, |out| {
             write_all(&forks, format, args.tree, redactor.as_mut(), (here, out))

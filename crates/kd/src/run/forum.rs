@@ -76,6 +76,7 @@ impl Forum {
             Forum::Forget(args) => args.json,
             Forum::Members(args) => args.json,
             Forum::Rules(args) => args.json,
+            Forum::List(args) => args.json,
             Forum::RunCycle(args) => args.json || args.running.jsonl,
             _ => false,
         }

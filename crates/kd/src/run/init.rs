@@ -13,10 +13,13 @@ use kd_app::setup::{
     suggested,
 };
 use kd_core::config::Layer;
+use serde_json::json;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 /// Minimum columns for a command, even on a narrow terminal.
 const ROOM_MIN: usize = 20;
+
+const FOUND_NOTHING: &str = "found nothing that can answer; nothing was written";
 
 pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     let offers: Vec<InitSeat> = look_around(here)?
@@ -29,6 +32,9 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
             .iter()
             .map(|name| named(name, &offers))
             .collect::<Result<_, _>>()?
+    } else if offers.is_empty() && args.json {
+        return Err(Error::new("no_seat", Exit::NoSeat, FOUND_NOTHING)
+            .next("`kd init` lists what it looked for and how to get each"));
     } else if offers.is_empty() {
         let columns = kd_tui::terminal::size_of_stderr();
         let columns = columns.map_or(usize::MAX, |(columns, _)| columns.into());
@@ -48,11 +54,15 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
             left_out = costly.into_iter().map(|seat| seat.name).collect();
             free
         }
-    } else if io::stdin().is_terminal() {
+    } else if !args.json && io::stdin().is_terminal() {
         choose(offers, here)?
     } else {
         let names: Vec<String> = offers.iter().map(|s| s.name.clone()).collect();
-        return Err(Error::usage("kd init needs a terminal to ask")
+        let what = match args.json {
+            true => "kd init --json needs --members or --yes",
+            false => "kd init needs a terminal to ask",
+        };
+        return Err(Error::usage(what)
             .because(format!("found: {}", names.join(", ")))
             .next("kd init --members NAMES, or kd init --yes for all that cost nothing"));
     };
@@ -69,6 +79,22 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     }
     let destination = Destination::find(args.user, args.force, here)?;
     let file = destination.write(&chosen, args.force)?;
+    if args.json {
+        let members = chosen.iter().map(|seat| {
+            json!({"name": seat.name, "backend": seat.backend, "model": seat.model,
+                "charge": charge(seat, here)})
+        });
+        let written = json!({
+            "v": kd_core::formats::INIT.version,
+            "file": file.to_string_lossy(),
+            "layer": destination.layer.word(),
+            "members": members.collect::<Vec<_>>(),
+            "left_out": left_out,
+        });
+        let text = kd_app::json::text(&written, true)?;
+        writeln!(crate::out::stdout(), "{text}")?;
+        return Ok(Exit::Done);
+    }
     let name = |seat: &InitSeat| match (&seat.key_env, &seat.model) {
         (Some(_), Some(model)) => format!("{} ({})", seat.name, clean::line(model)),
         _ => seat.name.clone(),
@@ -107,7 +133,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
 
 /// Lists what is searched for, in lines of at most `columns`, each with the command that installs it or signs in.
 fn looked_for(env: &Env, columns: usize) -> Vec<String> {
-    let mut lines = vec!["found nothing that can answer; nothing was written".to_owned()];
+    let mut lines = vec![FOUND_NOTHING.to_owned()];
     for (title, rows) in sought(env) {
         lines.extend([String::new(), title.to_owned()]);
         for one in rows {

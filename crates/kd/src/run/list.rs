@@ -1,4 +1,4 @@
-//! `kd council list`: lists the threads of this branch. The JSON has the same keys as kingdom-cli's.
+//! `kd list`: lists the threads of this branch. The JSON has the same keys as kingdom-cli's.
 
 use super::here::Here;
 use crate::args::council::List;
@@ -64,6 +64,9 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
         }
         None => Vec::new(),
     };
+    let usual = if args.json { usize::MAX } else { LIMIT };
+    let limit = args.limit.map_or(usual, |limit| limit as usize);
+    let (older, rows) = rows.split_at(older(&rows, limit));
     let mut out = crate::out::stdout().lock();
     if args.json {
         let rows = rows.iter().map(|row| Row::of(row, args.all));
@@ -75,10 +78,28 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
             "no threads here yet: `kd ask \"…\"` starts the first"
         )?;
     } else {
-        out.write_all(page(&rows, args.all, here).as_bytes())?;
+        if !older.is_empty() {
+            let count = kd_app::words::count(older.len() as u64, "older thread");
+            let all = older.len() + rows.len();
+            writeln!(
+                crate::out::stderr(),
+                "{count} left out: kd list --limit {all}"
+            )?;
+        }
+        out.write_all(page(rows, args.all, here).as_bytes())?;
     }
     out.flush()?;
     Ok(())
+}
+
+/// Threads that are listed for people unless they ask for more.
+const LIMIT: usize = 20;
+
+/// Returns the number of threads to leave out at the beginning. Forks stay with their source.
+fn older(rows: &[Listed], limit: usize) -> usize {
+    let from = rows.len().saturating_sub(limit);
+    let mut roots = rows.iter().take(from + 1);
+    roots.rposition(|row| row.depth == 0).unwrap_or(0)
 }
 
 fn page(rows: &[Listed], with_branch: bool, here: &Here) -> String {

@@ -220,7 +220,16 @@ impl Command {
             Command::Mark(args) => args.json,
             Command::Marks(args) => args.json,
             Command::Fsck(args) => args.json,
-            Command::Config(group) => matches!(&group.command, Config::Show(args) if args.json),
+            Command::Config(group) => match &group.command {
+                Config::Show(args) => args.json,
+                Config::Check(args) => args.json,
+                Config::Path(args) => args.json,
+                Config::Schema | Config::Set(_) | Config::Unset(_) => false,
+            },
+            Command::Why(args) => args.is_json(),
+            Command::Export(args) => args.is_json(),
+            Command::Init(args) => args.json,
+            Command::Trust(args) => args.json,
             Command::Model(group) => match &group.command {
                 Model::List(args) => args.json,
                 Model::Bench(args) => args.json,

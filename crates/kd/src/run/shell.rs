@@ -1,6 +1,6 @@
 //! `kd completions` and `kd man`: shell completions and manual pages, from the same definitions as `--help`.
 
-use crate::args::{Cli, Completions, Man, whole};
+use crate::args::{Cli, Completions, Man, help, whole};
 use crate::error::Error;
 use crate::exit::Exit;
 use clap::CommandFactory;
@@ -22,7 +22,9 @@ pub(super) fn exit_codes() -> Result<(), Error> {
     let about = command
         .find_subcommand_mut("exit-codes")
         .and_then(|c| c.get_long_about().cloned());
-    writeln!(crate::out::stdout(), "{}", about.unwrap_or_default())?;
+    let columns = kd_tui::terminal::size().map(|(columns, _)| columns.into());
+    let text = help::fit_screen(&about.unwrap_or_default().to_string(), columns);
+    write!(crate::out::stdout(), "{text}")?;
     Ok(())
 }
 

@@ -3,9 +3,11 @@
 //! Input: the loaded settings, with what is held back. Output: lines on the terminal, the user's decision, and an error
 //! if a required member is held back.
 
+mod decisions;
+mod json;
 mod listing;
 
-use self::listing::{Block, Listing, Row, Screen, fit};
+use self::listing::{Block, Listing, Row, Screen};
 use super::agreed::agreed;
 use super::here::Here;
 use super::notices::notice_line;
@@ -23,14 +25,14 @@ use kd_app::{Env, Kingdom};
 use kd_core::config::effect;
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
 pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     if args.list {
-        return list(here);
+        return decisions::list(args, here);
     }
     if let Some(path) = &args.revoke {
-        return revoke(path.as_deref(), here);
+        return decisions::revoke(path.as_deref(), args, here);
     }
     let (layout, foreign) = with_owner(args, here)?;
     // Before git can get a file that is about to be allowed.
@@ -60,6 +62,23 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         // A forum is opened once its owner is accepted.
         _ => None,
     };
+    if args.json {
+        let wanted = json::Wanted {
+            foreign: foreign.as_ref(),
+            loaded: &loaded,
+            layout: layout.as_ref(),
+            programs: programs.as_ref(),
+            programs_trusted: untrusted.is_none(),
+            forum: forum.as_ref(),
+        };
+        let mut told = wanted.value(here);
+        if args.yes {
+            allow(foreign.as_ref(), consent, forum, untrusted, here)?;
+            json::all_allowed(&mut told);
+        }
+        json::print(&told)?;
+        return Ok(Exit::Done);
+    }
     let mut listing = Listing::default();
     if let (None, Some(consent)) = (&foreign, consent) {
         whose(consent, here)
@@ -86,7 +105,6 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     }
     print(&listing.lines(screen()))?;
     let consent = consent.filter(|consent| consent.decision != Decision::Allowed);
-    let settings = consent.map_or(0, |consent| consent.new_settings().count());
     let nothing = untrusted.is_none() && consent.is_none();
     if nothing && foreign.is_none() && forum.is_none() {
         writeln!(
@@ -114,10 +132,23 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
             return Ok(Exit::Done);
         }
     }
-    if let Some(foreign) = &foreign {
+    allow(foreign.as_ref(), consent, forum, untrusted, here)?;
+    Ok(Exit::Done)
+}
+
+/// Saves the consent to everything that is not allowed yet.
+fn allow(
+    foreign: Option<&Foreign>,
+    consent: Option<&Consent>,
+    forum: Option<ForeignForum>,
+    untrusted: Option<&Programs>,
+    here: &Here,
+) -> Result<(), Error> {
+    if let Some(foreign) = foreign {
         accept(foreign, here)?;
     }
-    if let Some(consent) = consent {
+    if let Some(consent) = consent.filter(|consent| consent.decision != Decision::Allowed) {
+        let settings = consent.new_settings().count();
         consent.allow()?;
         notice_line(&format!(
             "allowed for {}: {}",
@@ -136,7 +167,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
             shown_text(&programs.top().to_string_lossy())
         ));
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 fn print(lines: &[String]) -> Result<(), Error> {
@@ -160,8 +191,10 @@ fn with_owner(args: &Trust, here: &Here) -> Result<(Option<Layout>, Option<Forei
             return Ok((layout, None));
         }
     };
-    print(&owner_lines(&foreign, screen()))?;
-    if args.yes || !is_terminal() {
+    if !args.json {
+        print(&owner_lines(&foreign, screen()))?;
+    }
+    if args.yes || args.json || !is_terminal() {
         let layout = here.find_layout_accepting(std::slice::from_ref(&foreign))?;
         return Ok((layout, Some(foreign)));
     }
@@ -228,20 +261,23 @@ fn elected(forum: &ForeignForum) -> Block {
     block
 }
 
+/// Returns the files that agent programs run or obey here, from the top.
+fn files_of(programs: &Programs) -> impl Iterator<Item = PathBuf> {
+    programs.decided().flat_map(|level| {
+        let below = level.folder.strip_prefix(programs.top());
+        let below = below.unwrap_or(&level.folder);
+        level.files.iter().map(|file| below.join(file))
+    })
+}
+
 /// Lists what agent programs run or obey here.
 fn program_files(programs: &Programs) -> Block {
     let mut block = Block::of_files(format!(
         "agent programs run and obey what is in {}:",
         shown_text(&programs.top().to_string_lossy())
     ));
-    for level in programs.decided() {
-        let below = level.folder.strip_prefix(programs.top());
-        let below = below.unwrap_or(&level.folder);
-        for file in &level.files {
-            let file = below.join(file);
-            block.rows.push(Row::new("", &file.to_string_lossy()));
-        }
-    }
+    let rows = files_of(programs).map(|file| Row::new("", &file.to_string_lossy()));
+    block.rows.extend(rows);
     let files = block.rows.len();
     if files == 0 {
         let none = "no settings, hooks or plugins";
@@ -441,56 +477,6 @@ pub(super) fn shown(value: &Value) -> String {
 
 fn is_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-fn list(here: &Here) -> Result<Exit, Error> {
-    let all = trust::decisions(here)?;
-    let mut out = crate::out::stdout().lock();
-    if all.is_empty() {
-        writeln!(
-            crate::out::stderr(),
-            "no decisions yet; `kd trust` in a folder makes one"
-        )?;
-    }
-    for folder in all {
-        let mut parts = Vec::new();
-        if let (false, Some(at)) = (folder.settings.is_empty(), &folder.allowed_at) {
-            parts.push(format!(
-                "allowed {at}, {}",
-                count(folder.settings.len() as u64, "setting")
-            ));
-        }
-        if folder.declined_settings.is_some() {
-            parts.push("declined".to_owned());
-        }
-        if folder.programs.is_some() {
-            parts.push("agent programs trusted".to_owned());
-        }
-        if !folder.owners.is_empty() {
-            parts.push(format!("owner accepted: {}", user_names(&folder.owners)));
-        }
-        let gone = if Path::new(&folder.path).exists() {
-            ""
-        } else {
-            "  (gone)"
-        };
-        let text = format!("{}  {}{gone}", shown_text(&folder.path), parts.join(", "));
-        for line in fit("", &text, screen().columns.unwrap_or(usize::MAX)) {
-            writeln!(out, "{line}")?;
-        }
-    }
-    Ok(Exit::Done)
-}
-
-fn revoke(path: Option<&Path>, here: &Here) -> Result<Exit, Error> {
-    let (root, is_revoked) = trust::revoke(path, here)?;
-    let what = match is_revoked {
-        true => "revoked: the decision about",
-        false => "there was no decision about",
-    };
-    let root = shown_text(&root.to_string_lossy());
-    notice_line(&format!("{what} {root}"));
-    Ok(Exit::Done)
 }
 
 #[cfg(test)]

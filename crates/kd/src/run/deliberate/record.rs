@@ -31,7 +31,7 @@ pub(in crate::run) fn records(
             Exit::Error,
             format!("{} has no deliberation", place.id),
         )
-        .next("`kd deliberate \"…\"` starts one; `kd council list` has all threads")
+        .next("`kd deliberate \"…\"` starts one; `kd list` has all threads")
     })?;
     Ok((open, records))
 }
@@ -148,6 +148,18 @@ pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
             Format::Html => kd_page::document(&[page::of(&open, None, here)?]),
         };
         out.write_all(text.as_bytes())?;
+        return Ok(Exit::Done);
+    }
+    if args.json {
+        let explained = object!({
+            "v": kd_core::formats::WHY.version,
+            "thread_id": open.id(),
+            "heading": report.verdict.as_ref().map(|verdict| &verdict.heading),
+            "explanation": deliberation::why(&report),
+            "robustness": whatif::sentence(&records, &report),
+            "forgotten": open.meta().forgotten(),
+        });
+        writeln!(out, "{}", json::text(&explained, true)?)?;
         return Ok(Exit::Done);
     }
     let mut lines = deliberation::why(&report);

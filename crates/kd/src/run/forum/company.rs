@@ -67,7 +67,7 @@ pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
         }
         None => RULES.iter().collect(),
     };
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         let pairs = shown.iter().map(|rule| (rule.key, rules.value(rule)));
         let pairs: BTreeMap<&str, &str> = pairs.collect();
@@ -85,8 +85,20 @@ pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
 
 pub(super) fn list(args: &List, here: &Here) -> Result<(), Error> {
     let mut site = open(&args.place, here)?;
-    let mut out = crate::out::stdout().lock();
-    for (forum, threads) in site.store.forums()? {
+    let mut out = crate::out::lines(args.json);
+    let forums = site.store.forums()?;
+    if args.json {
+        let mut all = Vec::new();
+        for (forum, threads) in forums {
+            let rules = site.store.rules(&forum)?;
+            let rules: BTreeMap<&str, &str> = rules.set().map(|(r, v)| (r.key, v)).collect();
+            all.push(json!({"name": forum, "threads": threads.max(0), "rules": rules}));
+        }
+        let all = json!({"v": kd_core::formats::FORUM_LIST.version, "forums": all});
+        writeln!(out, "{}", kd_app::json::text(&all, false)?)?;
+        return Ok(());
+    }
+    for (forum, threads) in forums {
         let rules = site.store.rules(&forum)?;
         let rules: Vec<String> = rules.set().map(|(r, v)| format!("{}={v}", r.key)).collect();
         let threads = count(threads.max(0) as u64, "thread");
