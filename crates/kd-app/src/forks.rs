@@ -200,8 +200,7 @@ impl From<ForkError> for UserError {
             ),
             ForkError::Stage(NoStage::NoDeliberation) => (
                 ErrorKind::NotDeliberated,
-                "`--before N` forks before message N; `kd council show --all` shows the numbers"
-                    .to_owned(),
+                "`--before N` forks before message N; `kd show --all` shows the numbers".to_owned(),
             ),
             ForkError::Stage(NoStage::Unknown { stages, .. }) => (
                 ErrorKind::NoStage,

@@ -334,7 +334,7 @@ fn refusal(thread: &Thread, why: &CannotResume) -> UserError {
     let (kind, next) = match why {
         CannotResume::None => (
             ErrorKind::NotDeliberated,
-            "kd deliberate \"…\" starts one; kd council list has all threads".to_owned(),
+            "kd deliberate \"…\" starts one; kd list has all threads".to_owned(),
         ),
         CannotResume::Ended => (
             ErrorKind::Refused,

@@ -52,7 +52,7 @@ pub fn resolve(layout: &Layout, id: Option<&str>) -> Result<Place, UserError> {
         ErrorKind::NoThread,
         "there is no current thread on this branch",
     )
-    .next("name one of `kd council list`, or start one with `kd ask \"…\"`"))
+    .next("name one of `kd list`, or start one with `kd ask \"…\"`"))
 }
 
 /// Returns enough of the tail for the newest `turns` turns. Reads backwards in growing steps, so that a long thread

@@ -286,12 +286,12 @@ impl Error {
             Error::NoThread { near, .. } => {
                 let newest: Vec<_> = near.iter().rev().take(5).cloned().collect();
                 format!(
-                    "threads here: {}; `kd council list --all` shows those of other branches",
+                    "threads here: {}; `kd list --all` shows those of other branches",
                     newest.join(", ")
                 )
             }
             Error::AmbiguousThread { .. } => "type more of the id".into(),
-            Error::NoMessage { .. } => "`kd council show` lists the messages of the thread".into(),
+            Error::NoMessage { .. } => "`kd show` lists the messages of the thread".into(),
             Error::Json { path, .. } if path.file_name().is_some_and(|name| name == "marks.db") => {
                 "`kd marks export > marks.jsonl` first saves the marks that can be read; then `kd marks forget --all` and `kd marks import marks.jsonl`".into()
             }

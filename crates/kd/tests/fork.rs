@@ -144,7 +144,7 @@ fn errors_say_what_to_type_next() {
             "has no deliberation",
             "`--before N`",
         ),
-        (&["fork", "council-zzzz"], "council-zzzz", "kd council list"),
+        (&["fork", "council-zzzz"], "council-zzzz", "kd list"),
     ] {
         let said = home.run(args);
         assert_ne!(said.code, Some(0), "{args:?}");

@@ -38,6 +38,7 @@ mod marks_weeks;
 mod mcp;
 mod models;
 mod page;
+mod printed;
 mod private;
 mod provider_batch;
 mod records;

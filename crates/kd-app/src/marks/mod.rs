@@ -187,7 +187,7 @@ pub fn keep(mut mark: Mark, env: &Env) -> Result<Marked, UserError> {
         return Err(
             UserError::usage("the verdict cannot be marked; nothing was changed")
                 .because(why)
-                .next("`kd council show` shows the record of the thread"),
+                .next("`kd show` shows the record of the thread"),
         );
     }
     mark.shorten();

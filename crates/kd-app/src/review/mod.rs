@@ -240,10 +240,7 @@ impl Keeping {
         let id = thread.map(|thread| thread.id().clone())?;
         let Some(report) = report else {
             let error = UserError::new(ErrorKind::NoReport, "the review has no report");
-            return Err(error.next(format!(
-                "partial answers are saved: kd council show {}",
-                id.0
-            )));
+            return Err(error.next(format!("partial answers are saved: kd show {}", id.0)));
         };
         let (added, removed) = self.change.diff.counts();
         let kept = Kept {

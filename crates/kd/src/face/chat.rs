@@ -16,7 +16,7 @@ use kd_app::Update;
 use kd_core::event::{FORMAT, Outcome};
 use kd_core::message::{CHOSEN, folded};
 use kd_core::names::KING;
-use kd_core::view::{State, View};
+use kd_core::view::{State, Turn, View};
 use kd_core::{
     Delta, Event, FailureKind, Message, Record, Roster, SeatName, Status, ThreadId, Timestamp,
     TurnId,
@@ -179,7 +179,7 @@ impl ChatLines {
         if older > 0 {
             let id = self.view.thread.as_ref().map_or("", |id| id.0.as_str());
             self.kd(
-                &format!("{older} older messages are left out: kd council show {id} --all"),
+                &format!("{older} older messages are left out: kd show {id} --all"),
                 out,
             )?;
         }
@@ -284,6 +284,10 @@ impl ChatLines {
                         "interrupted; the partial answer is saved",
                         out,
                     )?;
+                } else if self.fails_alike(*turn, &failure.message) {
+                    // One cause is told once.
+                    let what = format!("failed for the same reason; /retry {seat} asks again");
+                    self.happened(seat.as_str(), &what, out)?;
                 } else {
                     let what = format!("failed: {}", failure.message);
                     self.happened(seat.as_str(), &what, out)?;
@@ -530,6 +534,17 @@ impl ChatLines {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether another member of the round failed with this message: its cause and advice were told.
+    fn fails_alike(&self, turn: TurnId, message: &str) -> bool {
+        let others = self
+            .view
+            .turns
+            .iter()
+            .filter(|other| other.id != Some(turn));
+        let mut failures = others.filter_map(Turn::failure);
+        failures.any(|failure| failure.message == message)
     }
 
     fn happened(&self, name: &str, what: &str, out: &mut dyn Write) -> io::Result<()> {

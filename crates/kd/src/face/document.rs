@@ -18,14 +18,26 @@ pub(crate) fn markdown(view: &View) -> String {
     doc + &foot(view)
 }
 
-/// Renders the title, and the question if it is longer than a title.
+/// Renders the title, and the rest of the question.
 pub(crate) fn head(view: &View) -> String {
-    let mut doc = String::new();
-    if let Some(question) = &view.question {
-        let _ = writeln!(doc, "# {}\n", escape_line(&title(&question.body)));
-        if question.body.trim().contains('\n') {
-            let _ = writeln!(doc, "{}\n", embed(&question.body, 2).trim());
-        }
+    let question = view.question.as_ref();
+    question.map_or(String::new(), |question| opening(&question.body))
+}
+
+/// Renders a question: its first line as the title, and below it what the title does not have.
+pub(crate) fn opening(question: &str) -> String {
+    let question = question.trim();
+    let title = title(question);
+    let (first, rest) = question.split_once('\n').unwrap_or((question, ""));
+    // A clipped title does not replace its line.
+    let rest = match clean::line(first).trim_start_matches(['#', ' ']) == title {
+        true => rest,
+        false => question,
+    };
+    let mut doc = format!("# {}\n\n", escape_line(&title));
+    let rest = embed(rest, 2);
+    if !rest.trim().is_empty() {
+        let _ = writeln!(doc, "{}\n", rest.trim_matches('\n'));
     }
     doc
 }
@@ -84,6 +96,20 @@ pub(crate) fn title(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::face::script::full_round;
+
+    #[test]
+    fn a_title_is_not_repeated_and_nothing_of_the_question_is_lost() {
+        for (question, shown) in [
+            ("Safe?", "# Safe?\n\n"),
+            ("Safe?\n\n```\n+// x\n```", "# Safe?\n\n```\n+// x\n```\n\n"),
+            ("# Safe?\nOr **not**?", "# Safe?\n\nOr **not**?\n\n"),
+            ("", "# Untitled\n\n"),
+        ] {
+            assert_eq!(opening(question), shown, "{question}");
+        }
+        let long = "word ".repeat(40);
+        assert!(opening(&long).ends_with(&format!("\n\n{}\n\n", long.trim())));
+    }
 
     #[test]
     fn a_round_as_a_document() {

@@ -51,7 +51,7 @@ impl Face for JsonLines {
     fn catch_up(&mut self, _view: &View, io: &mut Io<'_>) -> io::Result<()> {
         writeln!(
             io.err,
-            "warning: output was read too slowly; events after seq {} are missing (`kd council show` has all)",
+            "warning: output was read too slowly; events after seq {} are missing (`kd show` has all)",
             self.last
         )
     }

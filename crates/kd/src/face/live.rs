@@ -241,6 +241,9 @@ impl Live {
                 let wrote = kd_app::words::count(*chars, "char");
                 self.notice(&format!("{from} wrote {wrote} to {to}"), io)
             }
+            // The command ends with it as its error.
+            Event::SaveFailed { turn: None, .. } => Ok(()),
+            Event::OpRefused { .. } if view.question.is_none() => Ok(()),
             Event::OpRefused { why } => self.notice(&format!("refused: {why}"), io),
             Event::SaveFailed { why, .. } => {
                 self.notice(&format!("warning: a message could not be saved: {why}"), io)

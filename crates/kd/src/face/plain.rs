@@ -334,6 +334,9 @@ impl Face for Plain {
                     self.ended(turn, view, io)?;
                 }
             }
+            // The command ends with it as its error.
+            Event::SaveFailed { turn: None, .. } => {}
+            Event::OpRefused { .. } if view.question.is_none() => {}
             Event::OpRefused { why } => writeln!(io.err, "refused: {}", clean::line(why))?,
             Event::SaveFailed { why, .. } => writeln!(
                 io.err,

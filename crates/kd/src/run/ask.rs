@@ -145,7 +145,7 @@ pub(super) fn closing(view: &View, id: &str, go_on: &str, here: &Here) {
 fn next_lines(view: &View, id: &str, go_on: &str) -> Vec<String> {
     let again = format!("again:  kd council retry {id}");
     let go_on = format!("go on:  {go_on} \"…\"");
-    let see = format!("see it: kd council show {id}");
+    let see = format!("see it: kd show {id}");
     // The members of a debate are not asked again, but answer another question.
     match view.outcome.filter(|_| view.debate.is_none()) {
         Some(Outcome::Failed) => vec![again, see],

@@ -252,16 +252,18 @@ fn face(args: &Deliberate, here: &Here) -> (Box<dyn Face>, bool) {
         return (Box::new(Silent), false);
     }
     let repaint = here.can_repaint() && !args.output.plain && !quiet;
+    let document = !args.output.plain && !io::stdout().is_terminal();
     let manner = match (repaint, quiet) {
         (true, _) => Manner::Live,
         (false, true) => Manner::Quiet,
         (false, false) => Manner::Plain,
     };
-    (Box::new(Deliberating::new(manner, styles, size)), repaint)
+    let face = Deliberating::new(manner, styles, size).with_document(document);
+    (Box::new(face), repaint)
 }
 
 fn dry_run(args: &Deliberate, planned: &Planned, here: &Here) -> Result<Exit, Error> {
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.output.is_json());
     if args.output.is_json() {
         let value = object!({
             "v": kd_core::formats::DELIBERATE_PLAN.version,
@@ -281,7 +283,7 @@ fn dry_run(args: &Deliberate, planned: &Planned, here: &Here) -> Result<Exit, Er
 }
 
 fn show_plan(planned: &Planned, here: &Here) -> Result<(), Error> {
-    let mut err = crate::out::stderr().lock();
+    let mut err = crate::out::error_lines();
     for line in tables::plan(&planned.plan, here.err_styles()) {
         writeln!(err, "{line}")?;
     }
@@ -405,7 +407,7 @@ fn closing(id: &str, here: &Here) {
     for line in [
         format!("why:    kd why {id}"),
         format!("again:  kd replay {id}"),
-        format!("see it: kd council show {id}"),
+        format!("see it: kd show {id}"),
     ] {
         let _ = writeln!(err, "{}", styles.dim(&line));
     }

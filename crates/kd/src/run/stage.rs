@@ -86,9 +86,7 @@ pub(super) fn play(
 ) -> Result<Played, Error> {
     let (stage, id, stopped) = put_on(face, repaint, refusal, open)?;
     if let Some(why) = stage.unwritten {
-        return Err(
-            Error::from(why).next(format!("partial answers are saved: kd council show {id}"))
-        );
+        return Err(Error::from(why).next(format!("partial answers are saved: kd show {id}")));
     }
     Ok(Played {
         view: stage.view,
@@ -137,9 +135,7 @@ pub(super) fn finish(
         outfile::write(path, text.as_bytes(), here)?;
     }
     if let Some(why) = stage.unwritten {
-        return Err(
-            Error::from(why).next(format!("partial answers are saved: kd council show {id}"))
-        );
+        return Err(Error::from(why).next(format!("partial answers are saved: kd show {id}")));
     }
     Ok(Ended {
         view,

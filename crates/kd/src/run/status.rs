@@ -1,4 +1,4 @@
-//! `kd council status`: shows who has answered the newest question. The JSON has the same keys as kingdom-cli's.
+//! `kd status`: shows who has answered the newest question. The JSON has the same keys as kingdom-cli's.
 
 use super::here::Here;
 use crate::args::council::Status;

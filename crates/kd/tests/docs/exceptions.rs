@@ -134,7 +134,7 @@ const NOT_COMPARED: &[Row] = &[
     ("docs/costs.md", "kd cost", AMOUNTS),
     (
         "docs/council.md",
-        "kd council status",
+        "kd status",
         "a moment of a background run; tests/council.rs",
     ),
     (

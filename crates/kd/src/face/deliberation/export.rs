@@ -11,8 +11,12 @@ use serde_json::json as object;
 use std::fmt::Write as _;
 use std::io;
 
-/// Sections and messages are below headings of up to the third level.
+/// Messages are below headings of up to the third level.
 const LEVEL: usize = 3;
+/// Maximum columns of the tables in documents.
+const TABLE_COLUMNS: usize = 200;
+/// The mark of a conclusion that the token limit cut.
+pub(super) const CUT_MARK: &str = "…[cut at the token limit]";
 
 /// The document's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,45 +59,71 @@ pub(crate) fn value(report: &Report, messages: &[Message]) -> serde_json::Value 
     value
 }
 
-fn markdown(report: &Report, messages: &[Message]) -> String {
-    let mut out = String::new();
-    let question = report
-        .plan
-        .as_ref()
-        .map(|p| p.question.as_str())
-        .unwrap_or_default();
-    let title = document::title(question);
-    let _ = writeln!(out, "# {}\n", escape_line(&title));
-    if question.trim() != title {
-        let _ = writeln!(out, "{}\n", embed(question, LEVEL).trim_end());
-    }
+/// Renders what was decided, and how: a document for a pipe.
+pub(crate) fn decided(report: &Report) -> String {
+    let mut out = head(report);
+    counted(report, &mut out);
+    let mut foot = Vec::new();
     if let Some(verdict) = &report.verdict {
-        let _ = writeln!(out, "{}\n", embed(&verdict.answer, LEVEL));
+        foot.push(verdict.spent.words(" · "));
+        foot.push(format!("stopped: {}", verdict.stopped_words()));
     }
-    for (title, lines) in [
-        (
-            "The plan",
-            report
-                .plan
-                .as_ref()
-                .map(|p| tables::plan(p, Styles::NONE))
-                .unwrap_or_default(),
-        ),
-        ("The vote", tables::vote(report, 200, Styles::NONE)),
-        (
-            map::title(&report.map()),
-            map::lines(report, 200, Styles::NONE),
-        ),
-        ("Agreement", tables::trend(report, Styles::NONE)),
-    ] {
-        if !lines.is_empty() {
-            let _ = writeln!(
-                out,
-                "## {title}\n\n```text\n{}\n```\n",
-                lines.join("\n").replace("```", "` ` `")
-            );
-        }
+    foot.extend(
+        report
+            .thread
+            .iter()
+            .map(|thread| format!("thread {thread}")),
+    );
+    let foot = crate::render::clean::line(&foot.join(" · "));
+    let _ = writeln!(out, "---\n\n{}", escape_line(&foot));
+    out
+}
+
+/// Renders the question as the title, and the verdict.
+fn head(report: &Report) -> String {
+    let plan = report.plan.as_ref();
+    let mut out = document::opening(plan.map_or("", |plan| &plan.question));
+    let Some(verdict) = &report.verdict else {
+        return out;
+    };
+    // The verdict's own heading is that of a section here.
+    let heading = format!("## {}\n", verdict.heading);
+    let answer = verdict.answer.strip_prefix(&heading);
+    let answer = answer.unwrap_or(&verdict.answer).trim();
+    let _ = writeln!(out, "## {}\n", escape_line(&verdict.heading));
+    let mut answer = embed(answer, 2).trim_end().to_owned();
+    if report.conclusion_cut {
+        answer.push_str(CUT_MARK);
     }
+    if !answer.is_empty() {
+        let _ = writeln!(out, "{answer}\n");
+    }
+    out
+}
+
+/// Renders the vote, the answers and the agreement.
+fn counted(report: &Report, out: &mut String) {
+    let map = map::lines(report, TABLE_COLUMNS, Styles::NONE);
+    let vote = tables::vote(report, TABLE_COLUMNS, Styles::NONE);
+    table("The vote", &vote, out);
+    table(map::title(&report.map()), &map, out);
+    table("Agreement", &tables::trend(report, Styles::NONE), out);
+}
+
+/// Renders a table as a section; nothing without lines.
+fn table(title: &str, lines: &[String], out: &mut String) {
+    if !lines.is_empty() {
+        let text = lines.join("\n").replace("```", "` ` `");
+        let _ = writeln!(out, "## {title}\n\n```text\n{text}\n```\n");
+    }
+}
+
+fn markdown(report: &Report, messages: &[Message]) -> String {
+    let mut out = head(report);
+    let plan = report.plan.as_ref();
+    let plan = plan.map(|plan| tables::plan(plan, Styles::NONE));
+    table("The plan", &plan.unwrap_or_default(), &mut out);
+    counted(report, &mut out);
     let _ = writeln!(out, "## What happened\n");
     for stage in &report.stages {
         let _ = writeln!(out, "- {}", escape_line(&stage.heading()));

@@ -39,6 +39,8 @@ pub(crate) enum Manner {
 /// Output of a deliberation.
 pub(crate) struct Deliberating {
     manner: Manner,
+    /// Whether the result is a Markdown document.
+    document: bool,
     styles: Styles,
     columns: usize,
     rows: usize,
@@ -53,6 +55,7 @@ impl Deliberating {
     pub(crate) fn new(manner: Manner, styles: Styles, (columns, rows): (u16, u16)) -> Self {
         Self {
             manner,
+            document: false,
             styles,
             columns: columns.max(20).into(),
             rows: rows.max(4).into(),
@@ -61,6 +64,12 @@ impl Deliberating {
             drawn_at: None,
             shown: false,
         }
+    }
+
+    /// Writes the result as a Markdown document, for a pipe.
+    pub(crate) fn with_document(mut self, document: bool) -> Self {
+        self.document = document;
+        self
     }
 
     /// Reports an event on stderr.
@@ -151,6 +160,9 @@ impl Face for Deliberating {
             self.told = view.report.notices.len();
         }
         match &record.event {
+            // The command ends with it as its error.
+            Event::SaveFailed { turn: None, .. } => {}
+            Event::OpRefused { .. } if view.question.is_none() => {}
             Event::OpRefused { why } => writeln!(io.err, "refused: {}", clean::line(why))?,
             Event::SaveFailed { why, .. } => writeln!(
                 io.err,
@@ -260,6 +272,12 @@ impl Face for Deliberating {
             self.write(&bytes, io)?;
         }
         let report = &view.report;
+        if self.document {
+            if report.verdict.is_some() {
+                io.out.write_all(export::decided(report).as_bytes())?;
+            }
+            return io.out.flush();
+        }
         let columns = self.columns.saturating_sub(1).min(PROSE_COLUMNS_MAX);
         let eol = if self.manner == Manner::Live {
             "\r\n"
@@ -306,7 +324,7 @@ fn conclusion_mark(view: &View) -> String {
         .rev()
         .filter(concludes)
         .find_map(Turn::cut_mark);
-    mark.unwrap_or_else(|| "…[cut at the token limit]".to_owned())
+    mark.unwrap_or_else(|| export::CUT_MARK.to_owned())
 }
 
 #[cfg(test)]

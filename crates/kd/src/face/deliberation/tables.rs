@@ -141,7 +141,7 @@ pub(crate) fn all(report: &Report, columns: usize, styles: Styles) -> Vec<String
     if let Some(verdict) = &report.verdict {
         let dot = styles.glyph("·", "-");
         let mut line = verdict.spent.words(&format!(" {dot} "));
-        line.push_str(&format!(" {dot} stopped: {}", verdict.stopped));
+        line.push_str(&format!(" {dot} stopped: {}", verdict.stopped_words()));
         out.push(String::new());
         out.push(styles.dim(&clip(&clean::line(&line), columns)));
     }
