@@ -259,9 +259,11 @@ mod tests {
     fn an_answer_of_the_terminal_beats_the_guess_but_not_the_setting() {
         let mut auto = Theme::new(Choice::Auto, Depth::True, Ground::Dark);
         assert!(auto.learn(255, 255, 240));
-        assert!(!auto.learn(250, 250, 250));
+        assert_eq!(auto.ground, Ground::Light);
+        assert!(!auto.learn(255, 255, 240), "nothing new");
         let mut dark = Theme::new(Choice::Dark, Depth::True, Ground::Dark);
-        assert!(!dark.learn(255, 255, 255));
+        dark.learn(255, 255, 255);
+        assert_eq!(dark.ground, Ground::Dark);
     }
 
     #[test]
