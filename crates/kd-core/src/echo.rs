@@ -11,16 +11,18 @@ use crate::names::KING;
 use crate::prompt::{self, Spoken};
 use crate::request::Prompt;
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Consecutive words that count as a repetition of instructions, unless set otherwise.
 pub const RUN: usize = 6;
 /// Consecutive words that count as a repetition of another answer: fewer are a quotation.
 const COPIED_RUN: usize = 12;
-/// Words of an instruction with which no answer begins: the beginning of a sentence, or a whole one.
+/// Words of an instruction with which no sentence of an answer begins: the beginning of a sentence, or a whole one.
 const OPENING: usize = 4;
 /// Minimum words of an instruction's sentence for [`OPENING`]: short ones are ordinary speech.
 const OPENING_LEAST: usize = 3;
+/// What ends a sentence of an instruction.
+const ENDS: [char; 6] = ['.', '!', '?', ':', ';', '\n'];
 /// Maximum bytes of the first line of a message up to its recipient.
 const HEAD_BYTES_MAX: usize = 100;
 
@@ -69,7 +71,7 @@ struct Source {
     kind: Kind,
     /// Number of words.
     length: usize,
-    /// The positions at which sentences begin, and the words that an answer must not begin with.
+    /// The positions at which sentences begin, and the number of words with which no sentence of an answer begins.
     openings: BTreeMap<usize, usize>,
 }
 
@@ -169,7 +171,7 @@ impl Known {
         let source = self.sources.len();
         let mut openings = BTreeMap::new();
         let mut length = 0;
-        for sentence in text.split_inclusive(['.', '!', '?', ':', ';', '\n']) {
+        for sentence in text.split_inclusive(ENDS) {
             let begin = length;
             for word in words(sentence) {
                 self.places
@@ -206,6 +208,8 @@ pub struct Listener<K> {
     /// The start of each word so far.
     starts: Vec<usize>,
     said: Vec<String>,
+    /// The numbers of the words that begin a sentence.
+    begins: BTreeSet<usize>,
     /// The runs that end with the last word: their length by source and position of the last word.
     runs: BTreeMap<(usize, usize), usize>,
 }
@@ -219,6 +223,7 @@ impl<K: Borrow<Known>> Listener<K> {
             heard: 0,
             starts: Vec::new(),
             said: Vec::new(),
+            begins: BTreeSet::new(),
             runs: BTreeMap::new(),
         }
     }
@@ -305,7 +310,11 @@ impl<K: Borrow<Known>> Listener<K> {
         let offset = self.heard;
         self.heard = until;
         for word in words(&piece) {
-            self.starts.push(offset + word.at);
+            let start = offset + word.at;
+            if self.begins_sentence(start) {
+                self.begins.insert(self.said.len());
+            }
+            self.starts.push(start);
             let mut runs = BTreeMap::new();
             for place in self
                 .known
@@ -331,6 +340,16 @@ impl<K: Borrow<Known>> Listener<K> {
         None
     }
 
+    /// Returns whether a word that starts at this byte is the first of a sentence: nothing but marks stands between the
+    /// end of the sentence before and the word.
+    fn begins_sentence(&self, start: usize) -> bool {
+        let before = &self.text[..start];
+        let marks = before.len() - before.trim_end_matches(|c| !is_word(c)).len();
+        let between = &before[before.len() - marks..];
+        let rule = |c: char| matches!(c, '…' | '—' | '─' | '*' | '#' | '|' | '>');
+        self.said.is_empty() || between.contains(|c| ENDS.contains(&c) || rule(c))
+    }
+
     /// Returns the repetition that the last word completes.
     fn completed(&self) -> Option<Found> {
         let kind = |source: usize| self.known.borrow().sources[source].kind;
@@ -343,11 +362,14 @@ impl<K: Borrow<Known>> Listener<K> {
                 Kind::Spared => return None,
                 Kind::Answer => (Repeated::Answer, COPIED_RUN),
                 Kind::Instructions => {
-                    let opening = (*length == self.said.len())
-                        .then(|| known.openings.get(&(at + 1 - length)))
-                        .flatten();
-                    let needed = opening.copied().unwrap_or(self.known.borrow().run);
-                    (Repeated::Instructions, needed.min(self.known.borrow().run))
+                    let opening = (OPENING_LEAST..=OPENING.min(*length)).find(|words| {
+                        known.openings.get(&(at + 1 - words)) == Some(words)
+                            && self.begins.contains(&(self.said.len() - words))
+                    });
+                    if let Some(words) = opening.filter(|words| *words > spared) {
+                        return Some((words, Repeated::Instructions));
+                    }
+                    (Repeated::Instructions, self.known.borrow().run)
                 }
             };
             (*length >= needed && *length > spared).then_some((*length, what))

@@ -86,6 +86,9 @@ pub enum DuetPhase {
 pub enum DuetEnd {
     /// A reply had no message for the other member.
     Agreed,
+    /// A reply had no message for the other member, but it, or one before it, was cut off, or asked for again because it
+    /// repeated its prompt: that shows no agreement.
+    Unclear,
     /// The maximum number of messages was reached.
     Cap,
     /// A message repeated an earlier one.

@@ -68,11 +68,21 @@ impl Redraw {
 
 impl Backend for Redraw {
     fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
-        // Answers in a schema are parsed, and judged by those who parse them.
-        if request.schema.is_some() || request.tools.is_some() {
+        if request.tools.is_some() {
             return self.inner.ask(request);
         }
         let (inner, model) = (Arc::clone(&self.inner), self.model.clone());
+        // Answers in a schema are parsed, and judged by those who parse them.
+        if request.schema.is_some() {
+            let begin = async move {
+                let mut request = request;
+                if model.is_tiny().await {
+                    request.prompt = prompt::small(&request.prompt).unwrap_or(request.prompt);
+                }
+                inner.ask(request)
+            };
+            return stream::once(begin).flatten().boxed();
+        }
         let begin = async move {
             let draws = Draws::new(inner, model, request).await;
             stream::unfold(draws, |mut draws| async move {

@@ -4,6 +4,7 @@
 //! [`Verdict`]. The same plan and replies give the same facts.
 
 pub mod answer;
+mod asked;
 pub(crate) mod blind;
 pub mod board;
 pub(crate) mod count;
@@ -38,6 +39,7 @@ mod whatif;
 mod why;
 
 pub use answer::AnswerKind;
+pub(crate) use asked::{StageTask, stage_task};
 pub use fact::{Counted, Fact, rule_doc};
 pub use forecast::{Forecast, compared_by, forecast, with_answers};
 pub use iteration::{Action, Decision};

@@ -12,7 +12,7 @@
 mod course;
 mod draft;
 mod exchange;
-mod prompts;
+pub(crate) mod prompts;
 mod reply;
 mod round;
 pub mod seats;

@@ -10,6 +10,10 @@ use crate::request::Prompt;
 use crate::roster::Member;
 use crate::seating::LOCAL;
 
+/// Tasks of the built-in model, which only repeats instructions about tags.
+const FIRST_PLAIN: &str = include_str!("prompts/first-plain.md");
+const VERIFY_PLAIN: &str = include_str!("prompts/verify-plain.md");
+const DECIDE_PLAIN: &str = include_str!("prompts/decide-plain.md");
 const RULES: &str = include_str!("prompts/rules.md");
 pub(super) const FAST: &str = include_str!("prompts/fast.md");
 pub(super) const RIGOROUS: &str = include_str!("prompts/rigorous.md");
@@ -44,14 +48,11 @@ pub(super) fn build(
     history: History,
     part: Part<'_>,
 ) -> Prompt {
-    // The small built-in model only repeats instructions about tags, so its task is stated without them.
     let plain = member.backend == LOCAL;
     let (text, n, max, why) = match part {
-        Part::First if plain => (include_str!("prompts/first-plain.md"), 0, 0, ""),
-        Part::Verify if plain => (include_str!("prompts/verify-plain.md"), 0, 0, ""),
-        Part::Decide { .. } | Part::Alone if plain => {
-            (include_str!("prompts/decide-plain.md"), 0, 0, "")
-        }
+        Part::First if plain => (FIRST_PLAIN, 0, 0, ""),
+        Part::Verify if plain => (VERIFY_PLAIN, 0, 0, ""),
+        Part::Decide { .. } | Part::Alone if plain => (DECIDE_PLAIN, 0, 0, ""),
         Part::First => (include_str!("prompts/first.md"), 0, 0, ""),
         Part::Debate { n, max } => (include_str!("prompts/debate.md"), n, max, ""),
         Part::Verify => (include_str!("prompts/verify.md"), 0, 0, ""),
@@ -77,6 +78,20 @@ pub(super) fn build(
     prompt
 }
 
+/// Reads the end of a prompt that [`build`] made for the built-in model: the member. `None` for other prompts.
+pub(crate) fn plain_seat(turn: &str) -> Option<&str> {
+    let rest = turn.strip_prefix(HISTORY_END)?;
+    let (seat, task) = rest.strip_prefix("\nYou are ")?.split_once(". ")?;
+    [FIRST_PLAIN, VERIFY_PLAIN, DECIDE_PLAIN]
+        .into_iter()
+        .filter_map(|plain| plain.trim().strip_prefix("You are {me}. "))
+        .any(|plain| match plain.split_once("{other}") {
+            Some((before, after)) => task.starts_with(before) && task.ends_with(after),
+            None => task == plain,
+        })
+        .then_some(seat)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,7 +114,9 @@ mod tests {
                 "Why?".into(),
                 part,
             );
-            assert!(!prompt.as_text().contains("tag"), "{}", prompt.as_text());
+            let text = prompt.as_text();
+            assert!(!text.contains("tag") && !text.contains("king"), "{text}");
+            assert_eq!(plain_seat(&prompt.turn), Some("fast"), "{text}");
         }
     }
 
@@ -125,6 +142,7 @@ mod tests {
             assert!(!text.contains('{'), "{text}");
             assert!(text.contains("\nYou are fast. "), "{text}");
             assert!(text.split_whitespace().count() < 190, "{text}");
+            assert_eq!(plain_seat(&prompt.turn), None, "{text}");
             let told = text.contains("<council>");
             assert_eq!(
                 told,

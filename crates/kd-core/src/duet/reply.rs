@@ -267,6 +267,11 @@ impl Duet {
         }
         round.uncounted |= end.is_uncounted();
         let deciding = turn.phase == DuetPhase::Decision;
+        round.unclear |= !turn.is_sound(&end);
+        let ending = match round.unclear {
+            true => DuetEnd::Unclear,
+            false => DuetEnd::Agreed,
+        };
         let (id, seat) = (turn.id, turn.seat.clone());
         match (end.result, message) {
             (Ok(()), Some(message)) => {
@@ -281,7 +286,7 @@ impl Duet {
                 round.told = Some(message);
                 if !goes_on {
                     round.answer = Some(message);
-                    round.deciding.get_or_insert(DuetEnd::Agreed);
+                    round.deciding.get_or_insert(ending);
                 }
             }
             (Ok(()), None) => {

@@ -21,6 +21,8 @@ pub(super) struct Round {
     pub(super) failed: Vec<(SeatName, String)>,
     /// The reason why the answer must be given now.
     pub(super) deciding: Option<DuetEnd>,
+    /// Whether a reply was cut off, or asked for again because it repeated its prompt.
+    pub(super) unclear: bool,
     /// Members asked for the final answer.
     pub(super) asked: Vec<SeatName>,
     /// Text that a member asked for the final answer wrote only inside tags.
@@ -73,8 +75,10 @@ pub(super) fn reason(why: DuetEnd) -> &'static str {
         DuetEnd::Budget => "there are no tokens left for more",
         DuetEnd::Time => "the time is up",
         DuetEnd::Alone => "the other cannot go on",
-        DuetEnd::Cap | DuetEnd::Agreed | DuetEnd::Interrupted | DuetEnd::Failed => {
-            "you have exchanged as many messages as you may"
-        }
+        DuetEnd::Cap
+        | DuetEnd::Agreed
+        | DuetEnd::Unclear
+        | DuetEnd::Interrupted
+        | DuetEnd::Failed => "you have exchanged as many messages as you may",
     }
 }

@@ -263,6 +263,62 @@ fn a_reply_without_a_tag_is_checked_where_that_is_wanted() {
 }
 
 #[test]
+fn a_reply_that_was_cut_or_drawn_again_is_no_agreement() {
+    let finish = |finish| Delta::Finished {
+        finish,
+        text: None,
+        usage: None,
+        choices: Vec::new(),
+    };
+    let again = |kind| Delta::Retrying {
+        attempt: 1,
+        after: Default::default(),
+        failure: Failure::new(kind, "it repeated its instructions"),
+    };
+    for (before, finish, ends) in [
+        (None, finish(Finish::Length), DuetEnd::Unclear),
+        (None, finish(Finish::Repetition), DuetEnd::Unclear),
+        (
+            Some(again(FailureKind::Decode)),
+            finish(Finish::Stop),
+            DuetEnd::Unclear,
+        ),
+        (
+            Some(again(FailureKind::Overloaded)),
+            finish(Finish::Stop),
+            DuetEnd::Agreed,
+        ),
+    ] {
+        let mut bench = Bench::asked_of(DuetLimits::default());
+        let turn = bench.open.expect("somebody speaks");
+        if let Some(delta) = before {
+            bench.feed(Input::Delta { turn, delta });
+        }
+        bench.text("No.");
+        bench.open = None;
+        bench.feed(Input::Delta {
+            turn,
+            delta: finish,
+        });
+        assert_eq!(bench.end(), (ends, 0, Some("No."), Outcome::Complete));
+    }
+    // A cut reply that another one follows shows none either.
+    let mut bench = Bench::asked_of(DuetLimits {
+        exchanges_min: 1,
+        ..DuetLimits::default()
+    });
+    let turn = bench.open.take().expect("somebody speaks");
+    let delta = finish(Finish::Length);
+    bench.feed(Input::Delta {
+        turn,
+        delta: Delta::Text { text: "No".into() },
+    });
+    bench.feed(Input::Delta { turn, delta });
+    bench.reply("No, and here is why.");
+    assert_eq!(bench.end().0, DuetEnd::Unclear);
+}
+
+#[test]
 fn the_cap_makes_the_rigorous_seat_answer_or_the_arbiter() {
     for (arbiter, decides) in [(false, "rigorous"), (true, "judge")] {
         let mut bench = Bench::new(limits(2), arbiter);

@@ -2,7 +2,7 @@
 
 use super::splitter::Splitter;
 use crate::event::DuetPhase;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::hearing::Hearing;
 use crate::ids::{SeatName, TurnId};
 use crate::request::{Delta, Finish};
@@ -22,6 +22,8 @@ pub(super) struct Turn {
     bytes: usize,
     /// Cleans before the splitter runs: no escape sequence can hide a tag.
     pub(super) ear: Hearing,
+    /// Whether an unusable reply was asked for again.
+    redrawn: bool,
     /// Whether a `Cancel` was sent.
     pub(super) stopped: bool,
     /// Set while the message is being written.
@@ -86,6 +88,7 @@ impl Turn {
             spoken: String::new(),
             bytes: 0,
             ear: Hearing::default(),
+            redrawn: false,
             stopped: false,
             end: None,
             text: Splitter::default(),
@@ -123,7 +126,8 @@ impl Turn {
             | Delta::Tool { .. }
             | Delta::Call { .. }
             | Delta::Notice { .. } => {}
-            Delta::Retrying { .. } => {
+            Delta::Retrying { failure, .. } => {
+                self.redrawn |= failure.kind == FailureKind::Decode;
                 self.spoken.clear();
                 self.bytes = 0;
                 self.text = Splitter::default();
@@ -157,6 +161,12 @@ impl Turn {
             }
         }
         Heard::More(Some(delta))
+    }
+
+    /// Returns whether the reply that ends like this is whole, and the first that the member gave: a cut one may lack its
+    /// doubts.
+    pub(super) fn is_sound(&self, end: &End) -> bool {
+        !self.redrawn && end.finish.and_then(Finish::cut).is_none()
     }
 
     /// Estimates the tokens of the reply at four bytes each.

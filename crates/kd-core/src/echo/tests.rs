@@ -26,7 +26,7 @@ fn runs_of_instructions_are_found_where_they_begin() {
 }
 
 #[test]
-fn no_answer_begins_with_a_sentence_of_the_instructions() {
+fn no_sentence_begins_with_one_of_the_instructions() {
     for (text, found) in [
         ("You are practical. So am I.", true),
         ("You are practical", true),
@@ -34,6 +34,10 @@ fn no_answer_begins_with_a_sentence_of_the_instructions() {
         ("Recommend the simplest thing, always.", true),
         ("Recommend the simplest answer.", false),
         ("I think you are practical.", false),
+        ("Use SQLite. You are practical, so go with it.", true),
+        ("Use SQLite.\n\n──── You are practical", true),
+        ("Use SQLite, you are practical.", false),
+        ("It works. You are right.", false),
     ] {
         assert_eq!(known().find(text).is_some(), found, "{text}");
     }

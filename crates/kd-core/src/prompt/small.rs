@@ -1,9 +1,12 @@
 //! Rewrites the prompt of a member for a model too small to follow rules: one plain system line, then the question.
 //!
-//! Input: a prompt from [`super::build`]. Output: a prompt with the same answer to give, in words that a model of a
-//! hundred million parameters follows more often than it recites them. Other prompts stay as they are.
+//! Input: a prompt of a council, a debate, or a stage of a deliberation. Output: a prompt with the same answer to give, in
+//! words that a model of a hundred million parameters follows more often than it recites them. Other prompts stay as they
+//! are.
 
 use super::{Manner, Spoken, newest, read_turn};
+use crate::deliberation::{StageTask, stage_task};
+use crate::duet::prompts::plain_seat;
 use crate::names::KING;
 use crate::request::Prompt;
 use crate::roles::ROLES;
@@ -21,13 +24,19 @@ const EARLIER_CHARS_MAX: usize = 400;
 /// Maximum number of earlier messages.
 const EARLIER_MAX: usize = 6;
 
-/// Returns the prompt for a small model. `None` if the prompt is not one of a council.
+/// Returns the prompt for a small model. `None` if the prompt is of another kind.
 pub fn small(prompt: &Prompt) -> Option<Prompt> {
-    let (seat, manner) = read_turn(&prompt.turn)?;
-    let said = newest(prompt);
-    let (rules, turn) = match manner {
-        Manner::Conclude => conclude(&said),
-        _ => answer(&prompt.persona, seat, &said)?,
+    let (rules, turn) = if let Some((seat, manner)) = read_turn(&prompt.turn) {
+        let said = newest(prompt);
+        match manner {
+            Manner::Conclude => conclude(&said),
+            _ => answer(&prompt.persona, seat, &said)?,
+        }
+    } else if let Some(seat) = plain_seat(&prompt.turn) {
+        // Its part is its place in the exchange.
+        answer("", seat, &newest(prompt))?
+    } else {
+        staged(&prompt.persona, stage_task(prompt)?)
     };
     Some(Prompt {
         rules,
@@ -36,13 +45,28 @@ pub fn small(prompt: &Prompt) -> Option<Prompt> {
     })
 }
 
+/// Asks for an opinion, or for a conclusion from opinions.
+fn staged(persona: &str, task: StageTask<'_>) -> (String, String) {
+    match task {
+        StageTask::Opinion { question } => (rules(persona), question.trim().to_owned()),
+        StageTask::Conclusion { question, answers } => {
+            let listed = list(answers);
+            let turn = format!("Question: {}\n\n{listed}{CONCLUDE}", question.trim());
+            (format!("{BEGIN} {SUM_UP}"), turn)
+        }
+    }
+}
+
+/// Returns the system line of a member that answers.
+fn rules(persona: &str) -> String {
+    let parts = [BEGIN, line_of(persona), ANSWER];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
+}
+
 /// Asks for an answer to the user's last message, after a short record of what was said before.
 fn answer(persona: &str, seat: &str, said: &[Spoken]) -> Option<(String, String)> {
     let last = said.iter().rposition(|s| s.from == KING)?;
-    let rules: Vec<&str> = [BEGIN, line_of(persona), ANSWER]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect();
     let mut turn = String::new();
     let (before, rest) = said.split_at(last);
     let (asked, after) = rest.split_first()?;
@@ -58,7 +82,7 @@ fn answer(persona: &str, seat: &str, said: &[Spoken]) -> Option<(String, String)
     }
     turn.push_str(&listed(after));
     turn.push_str(&asked.body);
-    Some((rules.join(" "), turn))
+    Some((rules(persona), turn))
 }
 
 /// Asks for a conclusion from the answers to the user's last message.
@@ -72,18 +96,24 @@ fn conclude(said: &[Spoken]) -> (String, String) {
     (format!("{BEGIN} {SUM_UP}"), turn)
 }
 
-/// Lists answers, shortened; empty without any.
+/// Lists the answers of others, shortened; empty without any.
 fn listed(answers: &[Spoken]) -> String {
-    if answers.is_empty() {
-        return String::new();
-    }
-    let mut list = "Answers:\n".to_owned();
+    list(answers.iter().map(|answer| answer.body.as_str()))
+}
+
+fn list<'a>(answers: impl IntoIterator<Item = &'a str>) -> String {
+    let mut list = String::new();
     for answer in answers {
-        let body = begin_of(&answer.body, LISTED_CHARS_MAX);
+        if list.is_empty() {
+            list.push_str("Answers:\n");
+        }
+        let body = begin_of(answer, LISTED_CHARS_MAX);
         let line: Vec<&str> = body.split_whitespace().collect();
         list.push_str(&format!("- {}\n", line.join(" ")));
     }
-    list.push('\n');
+    if !list.is_empty() {
+        list.push('\n');
+    }
     list
 }
 
@@ -204,6 +234,44 @@ mod tests {
         assert_eq!(
             text(&prompt("chair", "You chair.", &said, Manner::Conclude)),
             "You are a helpful AI assistant. You summarize answers in two sentences.\n\nQuestion: Why?\n\nAnswers:\n- One.\n- Two.\n\nWhat is the main advice?"
+        );
+    }
+
+    #[test]
+    fn a_debate_and_the_stages_of_a_deliberation_are_put_alike() {
+        let said = [(KING, "Why?"), ("fast", "One. Two.")];
+        let debate = |task: &str| {
+            let mut prompt = prompt("rigorous", "You are rigorous.", &said, Manner::Answer);
+            prompt.turn = format!("---\nYou are rigorous. {task}");
+            text(&prompt)
+        };
+        assert_eq!(
+            debate(
+                "Read the answer of fast above. Correct what is wrong in it, and answer the question yourself."
+            ),
+            "You are a helpful AI assistant. Answer in a few short sentences.\n\nAnswers:\n- One. Two.\n\nWhy?"
+        );
+        let stage = |material: &str, task: &str| Prompt {
+            rules: "You are one of several advisors.".into(),
+            persona: "You like bees.".into(),
+            history: material.into(),
+            turn: format!("---\nYou are ann. {task}"),
+            ..Prompt::default()
+        };
+        assert_eq!(
+            text(&stage(
+                "Question:\nWhy?",
+                "Answer the question. Reply with JSON."
+            )),
+            "You are a helpful AI assistant. You like bees. Answer in a few short sentences.\n\nWhy?"
+        );
+        let fenced = "Question:\nWhy?\n\nBetween the lines marked 15ac stand words of others.\n<<15ac Answer A, 2 votes\nOne.\n15ac>>\n\nThe council voted.";
+        assert_eq!(
+            text(&stage(
+                fenced,
+                "Conclude for the council; add no opinion of your own. Reply."
+            )),
+            "You are a helpful AI assistant. You summarize answers in two sentences.\n\nQuestion: Why?\n\nAnswers:\n- One.\n\nWhat is the main advice?"
         );
     }
 

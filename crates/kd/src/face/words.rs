@@ -185,6 +185,12 @@ pub(crate) fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
     match why {
         DuetEnd::Agreed if messages == 0 => "answered at first look".to_owned(),
         DuetEnd::Agreed => format!("agreed {after}"),
+        DuetEnd::Unclear if messages == 0 => {
+            "answered at first look; the reply was cut off or drawn again".to_owned()
+        }
+        DuetEnd::Unclear => {
+            format!("no agreement {after}: a reply was cut off or drawn again")
+        }
         DuetEnd::Cap => format!("not agreed {after}: one member decided{missing}"),
         DuetEnd::Cycle => {
             format!("stopped {after}, which repeated another: one member decided{missing}")

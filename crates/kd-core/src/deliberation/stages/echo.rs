@@ -3,7 +3,8 @@
 use crate::deliberation::plan::{Plan, STATED};
 
 /// The chair's task.
-pub(super) const TASK: &str = "Conclude for the council; add no opinion of your own";
+pub(in crate::deliberation) const TASK: &str =
+    "Conclude for the council; add no opinion of your own";
 
 /// The fields that the chair is asked for, with their descriptions. The labels follow the last one.
 pub(super) const FIELDS: [(&str, &str); 5] = [

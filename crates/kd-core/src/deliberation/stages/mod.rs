@@ -23,6 +23,9 @@ pub(super) mod vote;
 pub(super) use ballot::{foretells, form as ballot_form};
 
 pub(super) use compress::extract;
+pub(super) use echo::TASK as CONCLUDE_TASK;
+pub(super) use opinions::TASK as OPINION_TASK;
+
 pub(super) use conclude::{Conclusion, chairs, compose, material_bytes_max};
 pub(super) use opinions::read_again;
 pub(crate) use opinions::{asked_first, is_or_are};

@@ -205,10 +205,13 @@ fn asked_enough(plan: &Plan, board: &Board) -> Option<Fact> {
     })
 }
 
+/// The task of a member that gives an opinion.
+pub(in crate::deliberation) const TASK: &str = "Answer the question.";
+
 fn ask(input: &StageInput<'_>) -> Option<Asking> {
     Some(Asking {
         material: input.question(),
-        task: task(&input.plan.answers, "Answer the question."),
+        task: task(&input.plan.answers, TASK),
         schema: schema(&input.plan.answers, &[]),
         ..Asking::default()
     })
