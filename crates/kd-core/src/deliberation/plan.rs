@@ -107,6 +107,8 @@ pub const WRITING: u32 = crate::formats::WRITING.version;
 pub(super) const STATED: u32 = 3;
 /// The first version whose headings name what was counted, and which tells who was not needed.
 pub(super) const VOICED: u32 = 4;
+/// The first version by which a chair's text that is a bare number, or a copy of the members' form, is no conclusion.
+pub(super) const MEANT: u32 = 4;
 /// The version of the rules by which new plans reserve and book spending.
 pub const SPENDING: u32 = crate::formats::SPENDING.version;
 

@@ -68,6 +68,35 @@ fn the_prose_of_the_chair_is_kept() {
 }
 
 #[test]
+fn fields_of_the_chair_that_say_nothing_are_left_out() {
+    let form = "Evidence **Answer:** yes **Confidence:** 1.0";
+    for (recommended, consensus, by_count) in [
+        ("0.8", "2.0", true),
+        (form, "4", true),
+        ("Ship it.", "3", false),
+    ] {
+        let said = json!({"recommendation": recommended, "consensus": consensus, "support": "It works.", "dissent": "none", "cites": ["A"]});
+        let chair = |asked: &crate::room::Asked| match asked.stage.as_str() {
+            "conclude" => Answer::Text(said.to_string()),
+            _ => Answer::Text(good(asked, "yes")),
+        };
+        let now = run(&plan(), chair);
+        let answer = &now.verdict().answer;
+        let counted = answer.contains("(in the words of the winning answer)");
+        assert_eq!(counted, by_count, "{answer}");
+        assert!(!answer.contains("**Consensus.**"), "{answer}");
+        assert_eq!(answer.contains("Ship it."), !by_count, "{answer}");
+        now.replays();
+        // Records follow the rules of their time.
+        let mut older = plan();
+        older.writing = 3;
+        let then = run(&older, chair);
+        assert!(then.verdict().answer.contains(recommended));
+        then.replays();
+    }
+}
+
+#[test]
 fn an_unclear_reply_is_asked_for_once_and_then_abstains() {
     for (second, counts) in [("{\"answer\": \"no\"}", true), ("Hard to say.", false)] {
         let mut asked_ann = 0;

@@ -10,7 +10,7 @@ use crate::deliberation::blind;
 use crate::deliberation::board::{Answer, Board, Candidate, object_with};
 use crate::deliberation::fact::{Counted, Fact};
 use crate::deliberation::labels::Labels;
-use crate::deliberation::plan::{Plan, STATED, VOICED};
+use crate::deliberation::plan::{MEANT, Plan, STATED, VOICED};
 use crate::deliberation::reader::Run;
 use crate::deliberation::verdict::Dissenter;
 use crate::event::Purpose;
@@ -137,6 +137,36 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
     })
 }
 
+/// Returns whether a text of the chair is a bare number, though the question asks for none and no answer has it: very small
+/// models fill in forms like this.
+fn is_idle_number(plan: &Plan, board: &Board, text: &str) -> bool {
+    let text = text.trim();
+    if text.parse::<f64>().is_err() || matches!(plan.answers, AnswerKind::Number | AnswerKind::Date)
+    {
+        return false;
+    }
+    let says = |answer: &str| {
+        let mut words = answer.split(|c: char| !c.is_alphanumeric() && c != '.' && c != '-');
+        words.any(|word| word.trim_end_matches('.') == text)
+    };
+    // A confidence is no answer.
+    let answers = |text: &str| {
+        let mut lines = text.lines();
+        lines.any(|line| marked(line, "confidence").is_none() && says(line))
+    };
+    !board
+        .candidates
+        .iter()
+        .any(|c| says(&c.name) || answers(&c.text))
+}
+
+/// Returns whether a field of the chair repeats the fields in which members answer.
+fn is_members_form(text: &str) -> bool {
+    let plain = text.replace(['*', '_', '`', '"'], "").to_lowercase();
+    let is_number = |said: &str| said.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    plain.contains("answer:") && plain.split("confidence:").skip(1).any(is_number)
+}
+
 /// Counts the members that rank a candidate first.
 fn backers(counted: &Counted, candidate: usize) -> usize {
     counted
@@ -193,10 +223,14 @@ pub(crate) fn compose(
     let told = (plan.writing > 1).then(|| Told::of(plan));
     let labels = said.and_then(|(_, items)| Labels::of_candidates(plan, board, items));
     let own = |text: &str| match (&labels, own_words(told.as_ref(), text)) {
+        (_, own) if plan.writing >= MEANT && is_idle_number(plan, board, &own) => String::new(),
         (Some(labels), own) => labels.named(&own),
         (None, own) => own,
     };
-    let of = |value: &Value, name: &str| own(&words_of(value, name));
+    let of = |value: &Value, name: &str| match words_of(value, name) {
+        text if plan.writing >= MEANT && is_members_form(&text) => String::new(),
+        text => own(&text),
+    };
     // A chair without a recommendation has not concluded. This includes JSON without one, and refusals.
     let said = said.filter(|(text, _)| match &object {
         Some(value) => !of(value, "recommendation").is_empty(),
