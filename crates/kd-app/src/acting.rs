@@ -157,6 +157,7 @@ impl Kingdom {
                     notices: masked.line().into_iter().collect(),
                     opened,
                     acts: true,
+                    formats: false,
                     lease: None,
                     scratch,
                 })
@@ -256,11 +257,6 @@ fn nobody_acts(party: &[Member], talk: &Talk) -> UserError {
         ("no member can call the tools of another program", "tools")
     } else if talk.pictures().next().is_some() {
         ("no member can see pictures", "pictures")
-    } else if talk.schema.is_some() {
-        (
-            "no member can answer in the form of another program",
-            "schema",
-        )
     } else {
         ("no member can call the tools of another program", "tools")
     };

@@ -5,7 +5,7 @@ use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use crate::request::{Ask, Question, ThreadChoice};
 use crate::seating::{self, REVIEW, has_hands};
-use crate::{ready, secrets, threads, trust};
+use crate::{output, ready, secrets, threads, trust};
 use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::cost::Cost;
@@ -65,6 +65,8 @@ pub struct Started {
     pub opened: Opened,
     /// Whether one member acts with the tools of a program.
     pub acts: bool,
+    /// Whether the answer is put into a JSON schema too.
+    pub formats: bool,
     /// Held until the session is over: only one process may continue a deliberation.
     pub lease: Option<Lease>,
     /// The folder of a thread that only this session uses, removed when dropped.
@@ -80,6 +82,7 @@ impl Started {
             notices: Vec::new(),
             opened,
             acts: false,
+            formats: false,
             lease: None,
             scratch: None,
         }
@@ -323,11 +326,15 @@ impl<'k> Council<'k> {
             asked.filter(|member| to.is_for(&member.name)),
         )?;
         let engine = self.kingdom.engine(&self.config, masked);
+        let asks = matches!(op, Op::Say { .. });
+        let schema = self.ask.terms.output.filter(|_| asks);
         let found = self.kingdom.layout();
         let conclude = self.config.council.conclude && !self.ask.no_conclusion;
         Ok(Prepared {
             op,
-            engine: engine.telling(held_event(self.kingdom, &self.left_out)),
+            engine: engine
+                .telling(held_event(self.kingdom, &self.left_out))
+                .formatting(output::shared(schema)),
             env: env.clone(),
             in_new_project: found.is_none(),
             place: match (self.old, found) {

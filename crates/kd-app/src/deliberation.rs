@@ -5,6 +5,7 @@ use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use crate::host::PlanChoice;
 use crate::kingdom::Kingdom;
+use crate::output::{self, OutputSchema};
 use crate::request::{Question, ThreadChoice};
 use crate::{ready, trust};
 use kd_core::clean::clean_line;
@@ -36,6 +37,8 @@ pub struct Deliberate {
     pub plan: PlanChoice,
     /// Download nothing.
     pub offline: bool,
+    /// The JSON schema into which the answer is put too.
+    pub output: Option<OutputSchema>,
 }
 
 impl Kingdom {
@@ -65,6 +68,7 @@ impl Kingdom {
         let roster = roster(&planned.plan);
         ready::make_ready(self.config(), deliberate.offline, env, &roster)?;
         let engine = self.engine(self.config(), secrets);
+        let engine = engine.formatting(output::shared(deliberate.output));
         let old = match old {
             Some(thread) => Some((env.layout()?, thread)),
             None => None,
@@ -104,6 +108,7 @@ impl Kingdom {
             config,
             engine,
             brief,
+            output: None,
         })
     }
 }
@@ -144,6 +149,8 @@ pub struct Planning<'k> {
     media: Vec<Attachment>,
     /// The planner's input: a host may restrict it.
     pub brief: OwnedBrief,
+    /// The JSON schema into which the answer is put too.
+    pub output: Option<OutputSchema>,
 }
 
 /// A model that plans, in the thread in which the deliberation will run.
@@ -244,14 +251,9 @@ impl Planning<'_> {
     ) -> Result<Started, UserError> {
         let old = planned_in.map(|planned_in| (planned_in.layout, planned_in.thread));
         let required = self.brief.rest.required;
-        start(
-            self.kingdom,
-            &self.config,
-            &self.engine,
-            planned,
-            old,
-            required,
-        )
+        let schema = output::shared(self.output.clone());
+        let engine = self.engine.clone().formatting(schema);
+        start(self.kingdom, &self.config, &engine, planned, old, required)
     }
 }
 

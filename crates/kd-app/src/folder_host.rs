@@ -331,6 +331,7 @@ impl FolderHost {
     fn start(&self, query: &Query) -> Result<Started, UserError> {
         let terms = Terms {
             offline: self.offline,
+            output: query.output.clone(),
             ..Terms::default()
         };
         // A client of the server that names a thread is not the user.
@@ -371,6 +372,7 @@ impl FolderHost {
                     thread,
                     plan: query.plan.clone(),
                     offline: self.offline,
+                    output: terms.output,
                 };
                 self.kingdom.deliberate(deliberate, question)
             }
@@ -461,6 +463,7 @@ impl Host for FolderHost {
         let notices = self.held().into_iter().chain(masked.line()).chain(demo);
         Ok(Started {
             notices: notices.collect(),
+            formats: query.output.is_some(),
             ..self.start(query).map_err(refusal)?
         })
     }

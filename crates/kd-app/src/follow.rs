@@ -6,7 +6,7 @@ use crate::threads::{self, State};
 use kd_backends::adapters::agent_cli;
 use kd_backends::dialects::{Reading, named};
 use kd_core::config::Config;
-use kd_core::council::PURPOSE;
+use kd_core::council::{PURPOSE, concludes};
 use kd_core::event::{FORMAT, Outcome, Purpose};
 use kd_core::last_round::RoundKind;
 use kd_core::message::{CHOSEN, settled};
@@ -269,7 +269,8 @@ impl Follow {
         let (seq, failure) = (message.seq, failure(&message));
         let (began, last) = logged_turn(logged, seq);
         let purpose = match message.extra.contains_key(PURPOSE) {
-            true => Purpose::Conclude,
+            true if concludes(&message) => Purpose::Conclude,
+            true => Purpose::Format,
             false => self.purpose_of(&seat),
         };
         let turn = self.turn_for(&seat, purpose, began);

@@ -2,6 +2,7 @@
 
 use crate::acting::Errand;
 use crate::council::Started;
+use crate::output::OutputSchema;
 use kd_core::batch::{FleetView, Overview};
 use kd_core::config::{ModelMethod, ServeConfig};
 use kd_core::fork::Cut;
@@ -132,6 +133,8 @@ pub struct Query {
     pub thread: Option<String>,
     /// For [`Method::Deliberate`], the preset and the protocol.
     pub plan: PlanChoice,
+    /// The JSON schema into which the answer is put too.
+    pub output: Option<OutputSchema>,
 }
 
 /// A thread in a listing.

@@ -64,6 +64,7 @@ pub mod memory;
 pub mod models;
 mod notice;
 pub mod outfile;
+pub mod output;
 pub mod page;
 pub mod prices;
 pub mod process;

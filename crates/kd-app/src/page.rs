@@ -236,7 +236,8 @@ impl Turns {
             | Purpose::Review
             | Purpose::Vote
             | Purpose::Compress
-            | Purpose::Arbitrate => true,
+            | Purpose::Arbitrate
+            | Purpose::Format => true,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The request of a host: the question, the members, the thread, the limits.
 
+use crate::output::OutputSchema;
 use kd_core::config::{Config, LimitsConfig};
 use kd_core::media::Attachment;
 use kd_core::seating::SeatRequest;
@@ -100,6 +101,8 @@ pub struct Terms {
     pub allow_secrets: bool,
     /// Download nothing.
     pub offline: bool,
+    /// The JSON schema into which the answer is put too.
+    pub output: Option<OutputSchema>,
 }
 
 impl Terms {

@@ -5,7 +5,7 @@ use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use crate::request::{Question, Terms, ThreadChoice};
 use crate::setup::demo_answers;
-use crate::{ready, seating, secrets, trust};
+use crate::{output, ready, seating, secrets, trust};
 use kd_core::config::Config;
 use kd_core::duet::seats::{DuetRequest, Seats, seat};
 use kd_core::duet::{DuetLimits, OpenDuet};
@@ -185,7 +185,8 @@ impl PreparedDebate<'_> {
             let opening = opening(&config, seats, &thread, limits)?;
             let engine = kingdom
                 .engine(&config, masked)
-                .telling(held_event(kingdom, &[]));
+                .telling(held_event(kingdom, &[]))
+                .formatting(output::shared(think.terms.output));
             engine.attach(question.media);
             Ok(engine.run(thread, opening)?)
         };

@@ -109,6 +109,7 @@ async fn a_client_is_told_that_the_demo_model_answers() {
             members: members.iter().map(|name| (*name).to_owned()).collect(),
             thread: None,
             plan: PlanChoice::default(),
+            output: None,
         });
         let notices = started.unwrap().notices;
         let demo = notices

@@ -63,6 +63,7 @@ fn query() -> Query {
         members: Vec::new(),
         thread: None,
         plan: PlanChoice::default(),
+        output: None,
     }
 }
 

@@ -52,6 +52,8 @@ pub enum Purpose {
     Arbitrate,
     /// Write to another member in private.
     Exchange,
+    /// Put the answer of the round into a JSON schema.
+    Format,
 }
 
 /// The outcome of a round.
@@ -233,7 +235,7 @@ pub enum Event {
     FloorYielded {
         /// The outcome of the round.
         outcome: Outcome,
-        /// The usage of the whole round.
+        /// The usage of the whole round, without turns that put its answer into a JSON schema.
         usage: Usage,
     },
     /// A turn of a debate began.

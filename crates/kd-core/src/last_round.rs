@@ -112,6 +112,8 @@ impl LastRound {
     #[deny(clippy::wildcard_enum_match_arm)]
     fn hear(&mut self, event: &Event) {
         match event {
+            // Whoever puts the answer into a JSON schema has answered before.
+            Event::TurnQueued { turn, .. } if turn.is_format() => {}
             Event::TurnQueued { turn, seat, .. } => {
                 // A retry reopens the round.
                 self.outcome = None;
@@ -210,6 +212,30 @@ mod tests {
         assert_eq!(LastRound::of(&log, 2), None);
         let round = LastRound::of(&log, 3).unwrap();
         assert_eq!((round.asked.len(), round.outcome), (1, None));
+    }
+
+    #[test]
+    fn a_member_that_cannot_write_json_has_answered() {
+        let turn = (1u64 << 31) + 1;
+        let format =
+            json!({"event": "turn_queued", "turn": turn, "seat": "ann", "purpose": "format"});
+        let failed = json!({"event": "turn_failed", "turn": turn, "seat": "ann", "message": null,
+            "failure": {"kind": "decode", "message": "no JSON"}});
+        let log = records(&[
+            king(1),
+            queued(1, "ann"),
+            finished(1, "ann"),
+            format,
+            failed,
+            yielded(),
+        ]);
+        let round = LastRound::of(&log, 1).unwrap();
+        let ann = SeatName::new("ann").unwrap();
+        let asked = vec![(ann, TurnId::new(1), TurnSeen::Finished)];
+        assert_eq!(
+            (round.asked, round.outcome),
+            (asked, Some(Outcome::Complete))
+        );
     }
 
     #[test]

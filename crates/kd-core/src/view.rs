@@ -20,10 +20,12 @@ use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::looks;
 use crate::message::{Address, Message, REPLACES, settled};
 use crate::op::Op;
+use crate::output;
 use crate::request::Delta;
 use crate::review;
 use crate::usage::Usage;
 use jiff::Timestamp;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The state of a thread for display.
@@ -357,6 +359,13 @@ impl View {
             Event::FloorYielded { outcome, usage } => {
                 self.outcome = Some(*outcome);
                 self.round_usage = *usage;
+                let formats = self.turns.iter().filter(|t| t.purpose == Purpose::Format);
+                for turn in formats {
+                    match turn.usage.or_else(|| turn.failure().and_then(used)) {
+                        Some(usage) => self.round_usage.add(&usage),
+                        None => self.round_usage = self.round_usage.with_uncounted(true),
+                    }
+                }
                 self.course = None;
             }
             // Folded into `report` above.
@@ -453,6 +462,17 @@ impl View {
         let answer = self.debate?.answer?;
         let is_it = |turn: &&Turn| turn.message.as_ref().is_some_and(|m| m.seq == answer);
         self.turns.iter().find(is_it)
+    }
+
+    /// Returns the answer of the round in the JSON schema that was asked for, or why there is none; `None` if nothing was
+    /// asked for, or nobody answered.
+    pub fn output(&self) -> Option<Result<Value, &Failure>> {
+        let mut formats = self.turns.iter().filter(|t| t.purpose == Purpose::Format);
+        let last = formats.next_back()?;
+        match last.failure() {
+            Some(failure) => Some(Err(failure)),
+            None => output::value_of(last.message.as_deref()?).map(Ok),
+        }
     }
 
     /// Returns the outcome and the usage of the round; `None` during a round.

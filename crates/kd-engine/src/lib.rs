@@ -29,11 +29,12 @@ use kd_backends::backends::Backends;
 use kd_core::council::{Council, OpenCouncil};
 use kd_core::media::Attachment;
 use kd_core::message::newest_question;
+use kd_core::output::Schema;
 use kd_core::secrets::Secrets;
 use kd_core::view::View;
 use kd_core::{
-    Address, Aside, Conversation, Effects, Event, Failure, LastRound, Machine, Member, Message, Op,
-    SeatName, ThreadId,
+    Address, Aside, Conversation, Effects, Event, Failure, Formatted, LastRound, Machine, Member,
+    Message, Op, SeatName, ThreadId,
 };
 use kd_store::{Queue, Thread};
 use scribe::{NoQueue, Scribe, Then, WriterConfig};
@@ -187,6 +188,7 @@ pub struct Engine {
     told: Vec<Event>,
     secrets: Arc<Secrets>,
     concluding: Option<Arc<actor::Concluding>>,
+    output: Option<Arc<dyn Schema>>,
     becoming_private: Option<Arc<BecomingPrivate>>,
     attachments: Arc<attachments::Waiting>,
 }
@@ -202,6 +204,7 @@ impl Engine {
             told: Vec::new(),
             secrets: Arc::default(),
             concluding: None,
+            output: None,
             becoming_private: None,
             attachments: Arc::default(),
         }
@@ -223,6 +226,13 @@ impl Engine {
         conclude: impl Fn(&Concluded<'_>) -> Vec<Event> + Send + Sync + 'static,
     ) -> Self {
         self.concluding = Some(Arc::new(conclude));
+        self
+    }
+
+    /// Puts the answer of each round into this JSON schema too, except in conversations.
+    #[must_use]
+    pub fn formatting(mut self, schema: Option<Arc<dyn Schema>>) -> Self {
+        self.output = schema;
         self
     }
 
@@ -427,9 +437,16 @@ impl Engine {
         let handle = bus.handle();
         let first = handle.subscribe();
         let (ops, instructions) = mpsc::channel(OPS);
+        let machine = match (opening.machine, &self.output) {
+            (Runner::Machine(machine), Some(schema)) => {
+                let formatted = Formatted::new(machine, schema.clone(), members.clone());
+                Runner::Machine(Box::new(formatted))
+            }
+            (machine, _) => machine,
+        };
         let start = Start {
             thread: id.clone(),
-            machine: opening.machine,
+            machine,
             members,
             spending: backends.spending().clone(),
             reach: Box::new(move |member, spending| {

@@ -17,6 +17,7 @@ pub fn doing(purpose: Purpose) -> &'static str {
         Purpose::Compress => "summarizing",
         Purpose::Arbitrate => "comparing",
         Purpose::Exchange => "debating",
+        Purpose::Format => "writing JSON",
     }
 }
 

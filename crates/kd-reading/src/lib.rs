@@ -79,6 +79,7 @@ mod thoughts;
 mod ticks;
 mod units;
 pub mod unknown;
+mod value;
 mod verdict;
 mod verdict_sides;
 mod verdict_words;
@@ -93,6 +94,7 @@ pub use language::Language;
 pub use options::Options;
 
 pub use prose::{THINKING_TAGS, after_thinking, without_thoughts};
+pub use value::value;
 
 use json::{Form, Found};
 use prose::Said;

@@ -26,6 +26,8 @@ pub(crate) struct Answer {
     before: Vec<String>,
     /// Whether one member acts with the client's tools: its text and its calls are the answer.
     acts: bool,
+    /// Whether the answer is wanted in a JSON schema.
+    formats: bool,
     /// Whether its thread is removed after it.
     is_passing: bool,
 }
@@ -50,6 +52,11 @@ impl Answer {
             is_passing: !is_kept,
             ..Self::default()
         }
+    }
+
+    /// Wants the answer in a JSON schema.
+    pub(crate) fn formatting(self, formats: bool) -> Self {
+        Self { formats, ..self }
     }
 
     /// Folds in a record; returns the progress it makes, if any.
@@ -220,12 +227,13 @@ impl Answer {
         first.unwrap_or_default().chars().take(160).collect()
     }
 
-    /// Returns whether any member answered.
+    /// Returns whether any member answered, in the schema if one is wanted.
     pub(crate) fn is_answer(&self) -> bool {
-        matches!(
+        let answered = matches!(
             self.view.outcome,
             Some(Outcome::Complete | Outcome::Partial)
-        )
+        );
+        answered && (!self.formats || matches!(self.view.output(), Some(Ok(_))))
     }
 
     /// Returns the message that answers the question: a debate's final answer, else the conclusion, else the only
@@ -238,7 +246,9 @@ impl Answer {
         if let Some(seq) = self.view.debate.and_then(|debate| debate.answer) {
             return messages.iter().map(|(m, _)| *m).find(|m| m.seq == seq);
         }
-        let sound = || messages.iter().filter(|(m, _)| m.is_sound());
+        let in_words =
+            |(m, purpose): &&(&Message, Purpose)| m.is_sound() && *purpose != Purpose::Format;
+        let sound = || messages.iter().filter(in_words);
         let conclusion = sound()
             .rev()
             .find(|(_, purpose)| *purpose == Purpose::Conclude);
@@ -247,10 +257,10 @@ impl Answer {
         conclusion.or(only).map(|(m, _)| *m)
     }
 
-    /// Returns whether a turn's text is expected to be the final answer. Not in a deliberation: its verdict is composed
-    /// from what members reply in the form that it asks for.
+    /// Returns whether a turn's text is expected to be the final answer. Not in a deliberation, whose verdict is composed
+    /// from what members reply in the form that it asks for, and not if the answer is wanted in a schema.
     fn is_last_word(&self, turn: TurnId) -> bool {
-        if self.view.report.plan.is_some() {
+        if self.view.report.plan.is_some() || self.formats {
             return false;
         }
         match self.view.turn(turn).map(|turn| turn.purpose) {
@@ -263,7 +273,8 @@ impl Answer {
                 | Purpose::Revise
                 | Purpose::Compress
                 | Purpose::Arbitrate
-                | Purpose::Exchange,
+                | Purpose::Exchange
+                | Purpose::Format,
             )
             | None => false,
         }
@@ -275,13 +286,18 @@ impl Answer {
         thread.filter(|_| !self.is_passing)
     }
 
-    /// Returns only the answer: the main message, else all answers under their members' names, in member order.
+    /// Returns only the answer: its value in the schema if one is wanted, else the main message, else all answers under their members' names, in member order.
     pub(crate) fn content(&self) -> String {
         if let Some(turn) = self.acting() {
             return match turn.purpose == Purpose::Exchange {
                 true => turn.text.clone(),
                 false => self.acted(),
             };
+        }
+        if self.formats
+            && let Some(Ok(value)) = self.view.output()
+        {
+            return value.to_string();
         }
         if let Some(main) = self.main() {
             return main.body.to_string();
@@ -300,11 +316,15 @@ impl Answer {
 
     /// Returns whether a token limit cut off the answer.
     pub(crate) fn is_cut(&self) -> bool {
-        self.main().is_some_and(Message::is_cut)
+        !self.formats && self.main().is_some_and(Message::is_cut)
     }
 
     /// Returns why no member answered, in one line.
     pub(crate) fn failure(&self) -> String {
+        if let Some(Err(failure)) = self.view.output() {
+            let why = clean_line(&failure.message, LINE_CHARS_MAX);
+            return format!("the answer could not be put into the schema; {why}");
+        }
         // The body of a failed message may be what was said before.
         let failed = self.view.turns.iter().filter_map(|turn| {
             let why = clean_line(&turn.failure()?.message, LINE_CHARS_MAX);
@@ -388,6 +408,9 @@ impl Answer {
             "notices": notices,
             "usage": self.total(),
         });
+        if let Some(Ok(output)) = self.view.output() {
+            value["output"] = output;
+        }
         let report = &self.view.report;
         if let Some(verdict) = &report.verdict {
             value["verdict"] = json!({

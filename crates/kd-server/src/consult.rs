@@ -170,6 +170,7 @@ async fn run(
         say,
         notices,
         acts,
+        formats,
         lease: _lease,
         scratch,
         ..
@@ -178,7 +179,7 @@ async fn run(
     if let Err(why) = session.send(say) {
         return Err(NoAnswer::Refused(format!("{why}: {}", why.hint())));
     }
-    let mut answer = Answer::new(notices, acts, scratch.is_none());
+    let mut answer = Answer::new(notices, acts, scratch.is_none()).formatting(formats);
     let mut stopped = false;
     while answer.ended().is_none() {
         let update = tokio::select! {

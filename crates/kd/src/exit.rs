@@ -52,6 +52,8 @@ exits! {
     Unproved = 12, "not verified: the sealed file was changed, or another key signed it";
     /// The members disagree, and the council asks the user a question.
     AsksBack = 13, "asks back: the members disagree, and the council asks you a question (--ask-back)";
+    /// The answer could not be put into the JSON schema that the user asked for.
+    NoOutput = 14, "no output: the answer is in the thread, but not as JSON (--output-schema)";
     /// Every member timed out.
     Timeout = 124, "every member timed out";
     /// Interrupted; partial answers are saved.
@@ -59,6 +61,30 @@ exits! {
 }
 
 impl Exit {
+    /// Returns the code of a round whose answer was to be put into a JSON schema. A limit that prevented it, and what ended
+    /// the round before, have codes of their own.
+    pub(crate) fn with_output(self, view: &View) -> Self {
+        match view.output() {
+            Some(Err(failure)) if self.has_answer() => match failure.kind {
+                FailureKind::Limit => Exit::Cut,
+                FailureKind::Cancelled => Exit::Interrupted,
+                _ => Exit::NoOutput,
+            },
+            _ => self,
+        }
+    }
+
+    fn has_answer(self) -> bool {
+        let answered = [
+            Exit::Done,
+            Exit::Partial,
+            Exit::Split,
+            Exit::NoQuorum,
+            Exit::AsksBack,
+        ];
+        answered.contains(&self)
+    }
+
     /// Returns the code of a round. The outcome alone does not tell why members failed.
     pub(crate) fn of_round(outcome: Outcome, failures: Failures) -> Self {
         match outcome {

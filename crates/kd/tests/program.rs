@@ -37,6 +37,7 @@ mod mark;
 mod marks_weeks;
 mod mcp;
 mod models;
+mod output;
 mod page;
 mod printed;
 mod private;

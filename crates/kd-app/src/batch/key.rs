@@ -10,6 +10,7 @@ use crate::{Deliberate, Think};
 use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::hex::hex;
+use kd_core::output::Schema;
 use kd_core::planner;
 use kd_core::seating::{SeatRequest, services};
 use kd_sql::batch::Asked;
@@ -212,8 +213,12 @@ fn options(how: &How) -> Value {
                 thread: _,
                 plan: PlanChoice { preset, protocol },
                 offline: _,
+                output,
             } = deliberate;
             let mut how = json!({"members": members});
+            if let Some(output) = output {
+                how["output"] = output.json().clone();
+            }
             // Absent where not chosen: batches of earlier versions keep their keys.
             for (name, value) in [("preset", preset), ("protocol", protocol)] {
                 if let Some(value) = value {
@@ -253,8 +258,13 @@ fn agreed(terms: &Terms) -> Value {
         private,
         allow_secrets,
         offline: _,
+        output,
     } = terms;
-    json!({"private": private, "allow_secrets": allow_secrets})
+    let mut agreed = json!({"private": private, "allow_secrets": allow_secrets});
+    if let Some(output) = output {
+        agreed["output"] = output.json().clone();
+    }
+    agreed
 }
 
 /// Returns the id of a new batch.

@@ -10,9 +10,18 @@ use crate::roster::Member;
 use crate::speech::is_pass;
 use jiff::Timestamp;
 
-/// Front matter of a conclusion: `purpose: conclude`. Ordinary answers have no such key.
+/// Front matter of a conclusion, `purpose: conclude`, and of an answer in a JSON schema, `purpose: format`. Ordinary answers
+/// have no such key.
 pub const PURPOSE: &str = "purpose";
 const CONCLUDE: &str = "conclude";
+
+/// Returns whether a message is a conclusion.
+pub fn concludes(message: &Message) -> bool {
+    message
+        .extra
+        .get(PURPOSE)
+        .is_some_and(|purpose| purpose == CONCLUDE)
+}
 
 /// Returns the user's message.
 pub(super) fn king(words: &Words, at: Timestamp) -> Draft {
@@ -27,7 +36,8 @@ pub(super) fn failed_before(history: &[Message], seat: &SeatName, purpose: Purpo
     let round = history.iter().rev().take_while(|m| !m.is_question(history));
     let last = round
         .filter(|m| m.from == seat.as_str())
-        .find(|m| m.extra.contains_key(PURPOSE) == (purpose == Purpose::Conclude))?;
+        .filter(|m| concludes(m) || !m.extra.contains_key(PURPOSE))
+        .find(|m| concludes(m) == (purpose == Purpose::Conclude))?;
     (!last.is_sound()).then(|| last.replaces().unwrap_or(last.seq))
 }
 

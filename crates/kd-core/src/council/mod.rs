@@ -32,7 +32,7 @@ use crate::roster::{Member, Roster};
 use crate::speech::{Speech, weigh};
 use crate::spending::{Keep, Price, Spent};
 use crate::usage::Usage;
-pub use drafts::PURPOSE;
+pub use drafts::{PURPOSE, concludes};
 use floor::{End, Floor, Heard};
 use jiff::Timestamp;
 use others::Others;

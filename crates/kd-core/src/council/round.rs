@@ -122,7 +122,7 @@ impl Round {
                 });
             }
         }
-        let concludes = |m: &&Message| m.is_sound() && m.extra.contains_key(super::drafts::PURPOSE);
+        let concludes = |m: &&Message| m.is_sound() && super::drafts::concludes(m);
         if answers.iter().any(|m| concludes(&m)) {
             round.conclusion = Conclusion::Done;
         }

@@ -78,18 +78,21 @@ pub(super) struct Beginning<'r> {
 }
 
 impl<'r> Beginning<'r> {
-    /// Finds the beginning. Leaves out what no deliberation decides: pieces of answers, and notes of the session.
+    /// Finds the beginning. Leaves out what no deliberation decides: pieces of answers, its answer in a JSON schema, and
+    /// notes of the session.
     pub(super) fn of(records: &'r [Record]) -> Option<Self> {
+        let formats = |r: &Record| r.event.turn().is_some_and(TurnId::is_format);
         let is_decided = |r: &&Record| {
-            !matches!(
-                r.event,
-                Event::TurnDelta { .. }
-                    | Event::StreamFound { .. }
-                    | Event::StreamLost { .. }
-                    | Event::Promised { .. }
-                    | Event::HeldBack { .. }
-                    | Event::Noticed { .. }
-            )
+            !formats(r)
+                && !matches!(
+                    r.event,
+                    Event::TurnDelta { .. }
+                        | Event::StreamFound { .. }
+                        | Event::StreamLost { .. }
+                        | Event::Promised { .. }
+                        | Event::HeldBack { .. }
+                        | Event::Noticed { .. }
+                )
         };
         let mut records: Vec<&Record> = records.iter().filter(is_decided).collect();
         let (at, opened) =

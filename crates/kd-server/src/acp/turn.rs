@@ -31,6 +31,7 @@ const STAGES: &[(Purpose, &str)] = &[
     (Purpose::Vote, "vote"),
     (Purpose::Arbitrate, "compare"),
     (Purpose::Conclude, "conclude"),
+    (Purpose::Format, "write JSON"),
 ];
 
 /// Asks the council and tells the client until the end.
@@ -52,6 +53,7 @@ pub(super) async fn run(
         members: Vec::new(),
         thread: Some(id.to_owned()),
         plan: PlanChoice::default(),
+        output: None,
     };
     let started = off(&host, move |host| host.ask(&query)).await;
     let started = started.map_err(refused)?.map_err(|why| refused(why.0))?;

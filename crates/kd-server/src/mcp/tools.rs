@@ -240,6 +240,7 @@ fn query(row: &Row, arguments: JsonObject) -> Result<Query, String> {
             preset: given.preset,
             protocol: None,
         },
+        output: None,
     })
 }
 

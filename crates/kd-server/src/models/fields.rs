@@ -1,6 +1,7 @@
 //! Fields that the requests of several APIs share: reading them, and telling which one is wrong.
 
 use super::fault::Fault;
+use kd_app::output::OutputSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
@@ -100,6 +101,20 @@ pub(super) fn form(form: &Value, param: &'static str) -> Result<Option<Value>, F
         }
         _ => Err(bad("must be text, json_object or json_schema")),
     }
+}
+
+/// Checks the schema of an answer that the council composes. `param` is the field.
+///
+/// # Errors
+/// If it is no schema that is complete in itself.
+pub(super) fn output(schema: Value, param: &'static str) -> Result<OutputSchema, Fault> {
+    OutputSchema::new(schema).map_err(|bad| {
+        let why = format!(
+            "the format of `{param}` cannot be used: {bad}; {}",
+            bad.hint()
+        );
+        Fault::invalid(Some(param), why)
+    })
 }
 
 #[cfg(test)]

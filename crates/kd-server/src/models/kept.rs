@@ -11,6 +11,7 @@ use crate::identity::Identity;
 use kd_app::Started;
 use kd_app::acting::Errand;
 use kd_app::host::{Method, Model, Refusal};
+use kd_app::output::OutputSchema;
 use kd_core::acting::{Talk, name_of};
 use kd_core::request::{Said, ToolChoice};
 use serde_json::Value;
@@ -107,7 +108,7 @@ impl Kept {
 pub(super) fn acting(
     face: &Face,
     caller: &Identity,
-    (method, form): (Method, &'static str),
+    method: Method,
     (mut talk, acts): (Talk, bool),
     transcript: &Transcript,
 ) -> Result<Option<Talk>, Fault> {
@@ -117,14 +118,8 @@ pub(super) fn acting(
             "this model reads text only: pictures are for kd/ask, whose acting member sees them";
         return Err(Fault::invalid(None, why));
     }
-    if method != Method::Ask && talk.schema.is_some() {
-        let why = format!(
-            "this model answers in words of its own: `{form}` must be text; kd/ask passes a schema on to its acting member"
-        );
-        return Err(Fault::invalid(Some(form), why));
-    }
-    // One member sees pictures, the others read about them; one member writes an answer in a form.
-    let acts = acts || shows || talk.schema.is_some();
+    // One member sees pictures, the others read about them.
+    let acts = acts || shows;
     if method != Method::Ask {
         let forced = matches!(talk.choice, ToolChoice::Required | ToolChoice::Named(_));
         let why = "this model calls no tools of the client: use kd/ask, or set `tool_choice` to auto or none";
@@ -160,14 +155,15 @@ fn continue_talk(before: &[Said], talk: &mut Talk) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Starts a council.
+/// Starts a council; the thread and the schema are those that the client gave.
 pub(super) async fn ask(
     face: &Arc<Face>,
     caller: &Identity,
     transcript: &Transcript,
-    (council, thread): (Model, Option<String>),
+    council: Model,
+    given: (Option<String>, Option<OutputSchema>),
 ) -> Result<(Kept, Started), Fault> {
-    let asked = face.talks.ask(caller, transcript, council, thread)?;
+    let asked = face.talks.ask(caller, transcript, council, given)?;
     let ask = asked.ask.clone();
     let started = face
         .opening

@@ -343,16 +343,16 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
     } = request;
     let (kept, started) = if side && !acts {
         kept::aside(face, talk, council.members).await?
-    } else if let Some(talk) = kept::acting(
-        face,
-        caller,
-        (council.method, wire.form()),
-        (talk, acts),
-        &transcript,
-    )? {
-        kept::act(face, caller, (talk, thread), council.members).await?
     } else {
-        kept::ask(face, caller, &transcript, (council, thread)).await?
+        let form = talk.schema.clone();
+        match kept::acting(face, caller, council.method, (talk, acts), &transcript)? {
+            Some(talk) => kept::act(face, caller, (talk, thread), council.members).await?,
+            None => {
+                let output = form.map(|schema| fields::output(schema, wire.form()));
+                let given = (thread, output.transpose()?);
+                kept::ask(face, caller, &transcript, council, given).await?
+            }
+        }
     };
     let is_kept = started.scratch.is_none();
     let thread = started.session.thread().0.clone();

@@ -7,6 +7,7 @@ use super::fault::{Fault, NAME_CHARS_MAX};
 use super::transcript::{Message, Role, Transcript};
 use crate::identity::Identity;
 use kd_app::host::{Model, Query};
+use kd_app::output::OutputSchema;
 use kd_core::clean::clean_line;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -57,7 +58,7 @@ impl Talks {
         caller: &Identity,
         transcript: &Transcript,
         council: Model,
-        given: Option<String>,
+        (given, output): (Option<String>, Option<OutputSchema>),
     ) -> Result<Asked, Fault> {
         let (last, before) = transcript.messages.split_last().ok_or_else(Fault::path)?;
         let anew = Query {
@@ -66,6 +67,7 @@ impl Talks {
             members: council.members,
             thread: None,
             plan: council.plan,
+            output,
         };
         if anew.question.len() > QUESTION_BYTES_MAX {
             let why = "the conversation is longer than 4 MiB: begin a new one";

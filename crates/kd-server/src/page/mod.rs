@@ -173,6 +173,7 @@ async fn ask(
         members: question.members,
         thread: question.thread,
         plan: PlanChoice::default(),
+        output: None,
     };
     start(face, move |host| host.ask(&ask)).await
 }

@@ -15,6 +15,7 @@ pub(super) fn card(turn: &Turn, look: &Look) -> Card {
         (State::Retrying { .. }, _) => format!("waiting: asked again{dots}"),
         (State::Started, _) => format!("waiting: it has the question{dots}"),
         (_, Purpose::Conclude) => format!("waiting to conclude{dots}"),
+        (_, Purpose::Format) => format!("waiting to write JSON{dots}"),
         _ => format!("waiting: asked{dots}"),
     };
     let limit = look

@@ -60,7 +60,7 @@ pub(crate) struct Ask {
     pub(crate) timeout: Option<Duration>,
 
     /// Ask in the background; follow with `kd council watch`
-    #[arg(long = "async", conflicts_with = "output", help_heading = "Council")]
+    #[arg(long = "async", conflicts_with_all = ["output", "output_schema"], help_heading = "Council")]
     pub(crate) background: bool,
     /// The exact addressees, regardless of mentions; set for rounds in the background
     #[arg(long, value_name = "NAMES", hide = true)]
@@ -80,6 +80,8 @@ pub(crate) struct Ask {
 
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) form: Form,
 }
 
 impl Ask {
@@ -125,6 +127,7 @@ pub(crate) fn terms(spending: &Spending, privacy: Privacy, offline: bool) -> Ter
         private: privacy.private,
         allow_secrets: privacy.allow_secrets,
         offline,
+        output: None,
     }
 }
 
@@ -237,6 +240,15 @@ pub(crate) struct Output {
     /// Also write the answers to a file: Markdown, or JSON with --json or a name ending in .json
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// The form of the answer.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Form {
+    /// Also put the answer into this JSON schema: a file, or the schema itself. In a pipe only the JSON is printed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_schema: Option<String>,
 }
 
 impl Output {

@@ -1,7 +1,7 @@
 //! `kd deliberate`: a council that plans its procedure, reviews, votes and concludes; `kd replay`, `kd why` and `kd
 //! memory` inspect its records.
 
-use super::ask::{Attach, Output, Privacy};
+use super::ask::{Attach, Form, Output, Privacy};
 use super::values;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub(crate) struct Deliberate {
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "",
           conflicts_with_all = ["question", "files", "members", "planning", "preset", "size", "protocol", "rule", "answer", "plan",
                                 "edit", "dry_run", "iterate", "strategy", "max_iterations", "rounds", "certainty", "max_time", "timeout",
-                                "max_tokens", "seed", "ask_back"])]
+                                "max_tokens", "seed", "ask_back", "output_schema"])]
     pub(crate) resume: Option<String>,
 
     /// The agents to choose members from, in order; roles are assigned in turn
@@ -144,6 +144,8 @@ pub(crate) struct Deliberate {
     pub(crate) export: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) form: Form,
 }
 
 /// Repeat a decision from its record, without a model, and compare

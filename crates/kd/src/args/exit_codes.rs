@@ -18,6 +18,7 @@ use clap::Args;
 ///   11   no promise: your marks do not support what --require asks for
 ///   12   not verified: the sealed file was changed, or another key signed it
 ///   13   asks back: the members disagree, and the council asks you a question (--ask-back)
+///   14   no output: the answer is in the thread, but not as JSON (--output-schema)
 ///   124  every member timed out
 ///   130  interrupted; partial answers are saved in the thread
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! `kd think`: a fast and a rigorous member answer together.
 
-use super::ask::{self, Attach, Going, Model, Output, Privacy, Spending};
+use super::ask::{self, Attach, Form, Going, Model, Output, Privacy, Spending};
 use super::values;
 use clap::Args;
 use std::time::Duration;
@@ -82,6 +82,8 @@ pub(crate) struct Think {
     pub(crate) council: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) form: Form,
 }
 
 impl Think {

@@ -5,8 +5,9 @@ pub(crate) use kd_app::json::text;
 use kd_core::event::{DuetEnd, Outcome, Purpose};
 use kd_core::formats::ASK;
 use kd_core::view::{State, Turn, View};
-use kd_core::{FailureKind, Message, Record, Usage};
+use kd_core::{Failure, FailureKind, Message, Record, Usage};
 use serde::Serialize;
+use serde_json::Value;
 use std::io;
 
 /// The output of `--json`.
@@ -43,6 +44,12 @@ pub(crate) struct Answered<'a> {
     /// Only for `kd think`.
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<Think<'a>>,
+    /// The answer in the schema of `--output-schema`; null if it could not be put into it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Value>,
+    /// Why it could not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_error: Option<Failed<'a>>,
     outcome: Option<Outcome>,
     usage: Usage,
     /// Settings of the folder that are held back.
@@ -93,7 +100,7 @@ struct Answer<'a> {
 }
 
 #[derive(Serialize)]
-struct Failed<'a> {
+pub(crate) struct Failed<'a> {
     kind: &'static str,
     message: &'a str,
     hint: &'a str,
@@ -127,6 +134,7 @@ pub(crate) fn object(view: &View, council: bool) -> Answered<'_> {
             .filter(move |t| t.purpose == purpose && !t.is_silent())
             .map(answer)
     };
+    let (output, output_error) = output(view);
     Answered {
         v: ASK.version,
         thread_id: thread,
@@ -134,6 +142,8 @@ pub(crate) fn object(view: &View, council: bool) -> Answered<'_> {
         answers: of(Purpose::Answer).collect(),
         conclusion: of(Purpose::Conclude).next_back(),
         think: think(view, council),
+        output,
+        output_error,
         outcome: view.outcome,
         usage: view.yielded().map(|(_, usage)| usage).unwrap_or_default(),
         held_back: &view.held_back,
@@ -148,6 +158,23 @@ pub(crate) fn object(view: &View, council: bool) -> Answered<'_> {
     }
 }
 
+/// Returns the answer in the schema that was asked for, or null and the reason; nothing if none was asked for.
+pub(crate) fn output(view: &View) -> (Option<Value>, Option<Failed<'_>>) {
+    match view.output() {
+        None => (None, None),
+        Some(Ok(value)) => (Some(value), None),
+        Some(Err(failure)) => (Some(Value::Null), Some(failed(failure))),
+    }
+}
+
+fn failed(failure: &Failure) -> Failed<'_> {
+    Failed {
+        kind: failure.kind.as_str(),
+        message: &failure.message,
+        hint: failure.hint(),
+    }
+}
+
 fn answer(turn: &Turn) -> Answer<'_> {
     let (status, error) = match &turn.state {
         State::Done => ("complete", None),
@@ -157,11 +184,7 @@ fn answer(turn: &Turn) -> Answer<'_> {
                 FailureKind::Cancelled => "interrupted",
                 _ => "error",
             },
-            Some(Failed {
-                kind: failure.kind.as_str(),
-                message: &failure.message,
-                hint: failure.hint(),
-            }),
+            Some(failed(failure)),
         ),
         State::Waiting
         | State::Started

@@ -119,6 +119,8 @@ pub(crate) fn took(turn: &Turn, between: &str) -> String {
         parts.push(part(phase).to_owned());
     } else if turn.purpose == Purpose::Conclude {
         parts.push("conclusion".to_owned());
+    } else if turn.purpose == Purpose::Format {
+        parts.push("as JSON".to_owned());
     }
     parts.extend(turn.model.as_deref().map(clean::line));
     parts.extend(turn.took().map(seconds));

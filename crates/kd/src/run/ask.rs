@@ -2,7 +2,8 @@
 
 use super::here::Here;
 use super::notices::{folded, notice_line};
-use super::{attach, background, choice, first, question, stage, trust};
+use super::stage::Shows;
+use super::{attach, background, choice, first, question, schema, stage, trust};
 use crate::args::ask::Ask;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -47,7 +48,11 @@ pub(super) fn carry_out(args: Ask, job: Job, here: &Here) -> Result<Exit, Error>
         _ => stage::UNASKED,
     };
     let mut opened = None;
-    let ended = stage::perform(&args.output, false, here, refusal, || {
+    let shows = Shows {
+        value: args.form.output_schema.is_some(),
+        ..Shows::default()
+    };
+    let ended = stage::perform(&args.output, shows, here, refusal, || {
         let started = prepared.start()?;
         opened = Some(started.opened);
         started.session.send(started.say)?;
@@ -74,7 +79,7 @@ pub(super) fn carry_out(args: Ask, job: Job, here: &Here) -> Result<Exit, Error>
             super::mark::next::hint(here);
         }
     }
-    Ok(ended.exit())
+    schema::told(ended.exit(), args.output.is_json(), &ended.view, &id.0)
 }
 
 /// Seats the council and reads the question. Fails before anything is written, if possible.
@@ -83,10 +88,12 @@ fn prepare(args: &Ask, job: Job, here: &Here) -> Result<Prepared, Error> {
         choice::ask(here)?;
     }
     outfile::check(args.output.output.as_deref(), here)?;
+    let schema = schema::read(args.form.output_schema.as_deref(), here)?;
     let quiet = args.output.quiet;
     let kingdom = trust::open(here, quiet)?;
     kingdom.sweep();
-    let request = args.request();
+    let mut request = args.request();
+    request.terms.output = schema;
     let council = match &job {
         Job::Review(_) => kingdom.reviewers(request)?,
         _ => kingdom.council(request)?,

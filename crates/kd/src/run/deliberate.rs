@@ -13,13 +13,14 @@ pub(super) use self::settings::settings;
 use super::here::Here;
 use super::notices::notice_line;
 use super::stage::{self, Played};
-use super::{attach, choice, first, question, trust};
+use super::{attach, choice, first, question, schema, trust};
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::deliberation::export::{self, Form};
 use crate::face::deliberation::{Deliberating, Manner, tables};
 use crate::face::jsonl::JsonLines;
+use crate::face::value::ValueOnly;
 use crate::face::{Face, Silent, json};
 use crate::render::clean;
 use crate::render::wrap::wrap;
@@ -34,6 +35,7 @@ use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Seat, compared_by, forecast};
 use kd_core::planner::{self, Planned};
 use kd_core::seating::LOCAL;
+use kd_core::view::View;
 use kd_eval::marks::Standing;
 use kd_vote::Outcome;
 use serde_json::{Value, json as object};
@@ -51,6 +53,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     outfile::check(args.output.output.as_deref(), here)?;
     outfile::check(args.export.as_deref(), here)?;
     check_marks(args, here)?;
+    let schema = schema::read(args.form.output_schema.as_deref(), here)?;
     let kingdom = trust::open(here, quiet)?;
     let members = kd_app::trust::Named::only(&args.members);
     kd_app::trust::check(kingdom.project(), members, kingdom.env())?;
@@ -71,6 +74,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         kingdom.env().note(notice);
     }
     let mut planning = kingdom.planning(config, asked, args.seed, masked.clone())?;
+    planning.output = schema;
     planning.brief.rest.required = args.require;
     planning.brief.members.clone_from(&args.members);
     planning.brief.rest.all_sit = !args.members.is_empty();
@@ -171,7 +175,7 @@ fn ended(
     };
     let report = &played.view.report;
     let promised = report.promised.as_deref();
-    finish((args, here), &folder, report)?;
+    finish((args, here), &folder, &played.view)?;
     show_promise(args, promised, played, here);
     if args.resume.is_some() && args.require.is_some() {
         say_why_none(args, report, played);
@@ -186,7 +190,7 @@ fn ended(
         .verdict
         .as_ref()
         .is_some_and(|v| v.asks_back.is_some());
-    Ok(match (exit(report, played), args.require) {
+    let exit = match (exit(report, played), args.require) {
         (Exit::Done | Exit::Split, _) if asks_back => {
             ask_back::advise(args);
             Exit::AsksBack
@@ -197,7 +201,9 @@ fn ended(
             Exit::NoPromise
         }
         (exit, _) => exit,
-    })
+    };
+    let exit = exit.with_output(&played.view);
+    schema::told(exit, args.output.is_json(), &played.view, &id.0)
 }
 
 /// Lets a member plan, in the thread where the deliberation will run.
@@ -258,8 +264,11 @@ fn face(args: &Deliberate, here: &Here) -> (Box<dyn Face>, bool) {
         (false, true) => Manner::Quiet,
         (false, false) => Manner::Plain,
     };
-    let face = Deliberating::new(manner, styles, size).with_document(document);
-    (Box::new(face), repaint)
+    let face = Box::new(Deliberating::new(manner, styles, size).with_document(document));
+    if args.form.output_schema.is_some() && stage::is_value_only(&args.output) {
+        return (Box::new(ValueOnly::new(face)), repaint);
+    }
+    (face, repaint)
 }
 
 fn dry_run(args: &Deliberate, planned: &Planned, here: &Here) -> Result<Exit, Error> {
@@ -294,19 +303,20 @@ fn show_plan(planned: &Planned, here: &Here) -> Result<(), Error> {
 }
 
 /// Writes the results: the JSON object and documents.
-fn finish((args, here): (&Deliberate, &Here), folder: &Path, report: &Report) -> Result<(), Error> {
+fn finish((args, here): (&Deliberate, &Here), folder: &Path, view: &View) -> Result<(), Error> {
+    let report = &view.report;
     let thread = Thread::open_folder(folder)?;
     let messages = thread.messages()?.messages;
     if args.output.json {
         let mut out = crate::out::stdout().lock();
-        writeln!(
-            out,
-            "{}",
-            json::text(
-                &with_warranty(export::value(report, &messages), report),
-                true
-            )?
-        )?;
+        let mut value = with_warranty(export::value(report, &messages), report);
+        if let (Some(output), error) = json::output(view) {
+            value["output"] = output;
+            if let Some(error) = error {
+                value["output_error"] = object!(error);
+            }
+        }
+        writeln!(out, "{}", json::text(&value, true)?)?;
     }
     let document = |path: &Path| {
         Ok::<_, Error>(match DocumentFormat::of_name(path) {

@@ -37,6 +37,7 @@ mod question;
 mod reset;
 mod retry;
 mod review;
+mod schema;
 mod screen;
 mod seal;
 mod serve;

@@ -10,7 +10,7 @@ use crate::render::{clean, markdown};
 use jiff::tz::TimeZone;
 use kd_app::marks::Promised;
 use kd_app::threads::{Thread, Whisper, whispers};
-use kd_core::council::PURPOSE;
+use kd_core::council::{PURPOSE, concludes};
 use kd_core::last_round::RoundKind;
 use kd_core::message::settled;
 use kd_core::{Address, Message, SeatName, Status};
@@ -216,8 +216,10 @@ impl Page<'_> {
         if message.to != usual {
             facts.push(format!("to {}", clean::line(&message.to.to_string())));
         }
-        if message.extra.contains_key(PURPOSE) {
-            facts.push("conclusion".to_owned());
+        match message.extra.contains_key(PURPOSE) {
+            true if concludes(message) => facts.push("conclusion".to_owned()),
+            true => facts.push("as JSON".to_owned()),
+            false => {}
         }
         facts.extend(message.provenance.model.as_deref().map(clean::line));
         let time = message

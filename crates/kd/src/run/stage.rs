@@ -12,6 +12,7 @@ use crate::face::jsonl::JsonLines;
 use crate::face::live::Live;
 use crate::face::page::Page;
 use crate::face::plain::Plain;
+use crate::face::value::ValueOnly;
 use crate::face::{Face, Io, document, json};
 use jiff::Timestamp;
 use kd_app::outfile;
@@ -46,23 +47,38 @@ impl Ended {
     pub(super) fn exit(&self) -> Exit {
         match self.view.outcome {
             _ if self.stopped || self.closed => Exit::Interrupted,
-            Some(outcome) => Exit::of_round(outcome, Failures::of(&self.view)),
+            Some(outcome) => {
+                Exit::of_round(outcome, Failures::of(&self.view)).with_output(&self.view)
+            }
             None => Exit::Error,
         }
     }
 }
 
+/// What an output shows besides answers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shows {
+    /// The messages between members.
+    pub(super) council: bool,
+    /// The answer in a JSON schema: alone in a pipe.
+    pub(super) value: bool,
+}
+
 /// Opens a session, sends the user's message, and shows what follows until the round is over. `refusal` is the error
-/// text if the message is refused; `council` also shows messages between members.
+/// text if the message is refused.
 pub(super) fn perform(
     output: &Output,
-    council: bool,
+    shows: Shows,
     here: &Here,
     refusal: &str,
     open: impl FnOnce() -> Result<Session, Error>,
 ) -> Result<Ended, Error> {
     let repaint = repaints(output, here);
-    let face = face(output, council, here, repaint);
+    let council = shows.council;
+    let mut face = face(output, council, here, repaint);
+    if shows.value && is_value_only(output) {
+        face = Box::new(ValueOnly::new(face));
+    }
     let (stage, id, stopped) = put_on(face, repaint, refusal, open)?;
     finish(output, council, stage, (&id, stopped), here)
 }
@@ -115,6 +131,12 @@ fn put_on(
 /// Returns whether a region of the terminal is repainted.
 pub(super) fn repaints(output: &Output, here: &Here) -> bool {
     here.can_repaint() && !output.plain && !output.json && !output.jsonl
+}
+
+/// Returns whether an answer in a JSON schema is printed without anything else: into a pipe or a file.
+pub(super) fn is_value_only(output: &Output) -> bool {
+    let is_terminal = io::IsTerminal::is_terminal(&io::stdout());
+    !output.is_json() && !output.plain && !is_terminal
 }
 
 /// Finishes a round: writes the `-o` file, and reports output errors.

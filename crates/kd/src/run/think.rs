@@ -2,7 +2,8 @@
 
 use super::ask::closing;
 use super::here::Here;
-use super::{attach, choice, first, question, stage, trust};
+use super::stage::Shows;
+use super::{attach, choice, first, question, schema, stage, trust};
 use crate::args::think::Think;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -20,9 +21,12 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         choice::ask(here)?;
     }
     outfile::check(args.output.output.as_deref(), here)?;
+    let schema = schema::read(args.form.output_schema.as_deref(), here)?;
     let kingdom = trust::open(here, quiet)?;
     kingdom.sweep();
-    let debate = kingdom.debate(args.request())?;
+    let mut request = args.request();
+    request.terms.output = schema;
+    let debate = kingdom.debate(request)?;
     let mut question = question::read("think", &args.question, quiet)?;
     let files = attach::Files {
         command: "think",
@@ -39,7 +43,11 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         first::notice(kingdom.layout().is_none(), here);
     }
     let mut opened = None;
-    let ended = stage::perform(&args.output, args.council, here, stage::UNASKED, || {
+    let shows = Shows {
+        council: args.council,
+        value: args.form.output_schema.is_some(),
+    };
+    let ended = stage::perform(&args.output, shows, here, stage::UNASKED, || {
         let started = prepared.start()?;
         opened = Some(started.opened);
         started.session.send(started.say)?;
@@ -52,7 +60,12 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     if !quiet && !ended.closed {
         closing(&ended.view, &opened.id.0, "kd think --continue", here);
     }
-    Ok(ended.exit())
+    schema::told(
+        ended.exit(),
+        args.output.is_json(),
+        &ended.view,
+        &opened.id.0,
+    )
 }
 
 /// Returns whether the question leaves open who answers, and a person waits for the answer.

@@ -13,7 +13,7 @@ use crate::render::wrap::{PROSE_COLUMNS_MAX, clip, wrap};
 use crate::render::{clean, markdown};
 use jiff::Timestamp;
 use kd_core::Record;
-use kd_core::council::PURPOSE;
+use kd_core::council::concludes;
 use kd_core::deliberation::Fact;
 use kd_core::deliberation::report::{Report, SeatState};
 use kd_core::event::Event;
@@ -316,7 +316,7 @@ impl Face for Deliberating {
 fn conclusion_mark(view: &View) -> String {
     let concludes = |turn: &&Turn| {
         let message = turn.message.as_deref();
-        message.is_some_and(|message| message.extra.contains_key(PURPOSE))
+        message.is_some_and(concludes)
     };
     let mark = view
         .turns
