@@ -391,6 +391,17 @@ impl Engine {
         Ok(())
     }
 
+    /// Lets a machine put its answers into the schema of this engine, if it has one.
+    fn formatted(&self, machine: Runner, members: &[Member]) -> Runner {
+        match (machine, &self.output) {
+            (Runner::Machine(machine), Some(schema)) => {
+                let formatted = Formatted::new(machine, schema.clone(), members.to_vec());
+                Runner::Machine(Box::new(formatted))
+            }
+            (machine, _) => machine,
+        }
+    }
+
     fn begin(
         &self,
         mut thread: Thread,
@@ -437,16 +448,9 @@ impl Engine {
         let handle = bus.handle();
         let first = handle.subscribe();
         let (ops, instructions) = mpsc::channel(OPS);
-        let machine = match (opening.machine, &self.output) {
-            (Runner::Machine(machine), Some(schema)) => {
-                let formatted = Formatted::new(machine, schema.clone(), members.clone());
-                Runner::Machine(Box::new(formatted))
-            }
-            (machine, _) => machine,
-        };
         let start = Start {
             thread: id.clone(),
-            machine,
+            machine: self.formatted(opening.machine, &members),
             members,
             spending: backends.spending().clone(),
             reach: Box::new(move |member, spending| {

@@ -318,8 +318,11 @@ async fn a_document_on_disk_has_the_answer_in_words_and_as_json() {
     assert_eq!(purposes.count(), 1, "{}", lines.out);
 }
 
+/// Finds a part of a reply.
+type Pick = fn(&Value) -> &Value;
+
 /// The three APIs: the path, the field of the form, and where the answer is in a complete response.
-const APIS: [(&str, &str, fn(&Value) -> &Value); 3] = [
+const APIS: [(&str, &str, Pick); 3] = [
     ("/v1/chat/completions", "response_format", |answer| {
         &answer["choices"][0]["message"]["content"]
     }),

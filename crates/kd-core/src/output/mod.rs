@@ -167,8 +167,7 @@ impl Formatted {
     /// Passes on what the inner machine does, up to the end of a round that has an answer.
     fn pass_on(&mut self, inner: Effects, fx: &mut Effects) {
         fx.commands.extend(inner.commands);
-        let mut events = inner.events.into_iter();
-        while let Some(event) = events.next() {
+        for event in inner.events {
             if let Stage::Formatting(formatting) = &mut self.stage {
                 formatting.held.push(event);
                 continue;

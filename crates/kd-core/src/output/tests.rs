@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 struct Checked(Value, jsonschema::Validator);
 
 impl Checked {
-    fn new(schema: Value) -> Arc<dyn Schema> {
+    fn of(schema: Value) -> Arc<dyn Schema> {
         let validator = jsonschema::validator_for(&schema).expect("a schema");
         Arc::new(Self(schema, validator))
     }
@@ -124,7 +124,7 @@ impl Bench {
             ..Effects::default()
         });
         let inner = Box::new(Inner(steps.collect()));
-        let schema = Checked::new(schema);
+        let schema = Checked::of(schema);
         let members = ["ann", "bob", "chair", "local"].map(of).to_vec();
         Self {
             machine: Formatted::new(inner, schema, members),
