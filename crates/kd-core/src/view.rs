@@ -67,6 +67,8 @@ pub struct View {
     pub course: Option<Course>,
     /// The outcome of the last round; `None` before the first round ends and during a round.
     pub outcome: Option<Outcome>,
+    /// The reason why an answer of the last round could not be written to disk.
+    pub unsaved: Option<String>,
     /// The usage of the last round, once it has ended.
     pub round_usage: Usage,
     /// Usage of all turns since the view was opened.
@@ -350,7 +352,7 @@ impl View {
                 self.push(Content::Refusal(why.clone()));
             }
             // The failed turn that follows reports it; only a message of the user has none.
-            Event::SaveFailed { turn: Some(_), .. } => {}
+            Event::SaveFailed { turn: Some(_), why } => self.unsaved = Some(why.clone()),
             Event::SaveFailed { turn: None, why } => {
                 self.push(Content::Refusal(format!(
                     "your message could not be written: {why}"
@@ -518,6 +520,7 @@ impl View {
 
     /// Begins a round: only open turns are kept.
     fn begin_round(&mut self) {
+        self.unsaved = None;
         self.turns.retain(|turn| !turn.is_over());
         self.whispers.clear();
         self.debate = None;

@@ -477,6 +477,12 @@ fn init_seats_what_is_found_and_keeps_what_is_there() {
     let (code, _, err) = kd(&["init"]);
     assert_eq!(code, 2, "without a terminal it cannot ask: {err}");
     let (code, _, err) = kd(&["init", "--yes"]);
+    assert_eq!(code, 2, "--yes is no consent to costs: {err}");
+    assert!(
+        err.contains("may cost money") && err.contains("kd init --members openai"),
+        "{err}"
+    );
+    let (code, _, err) = kd(&["init", "--members", "openai"]);
     assert_eq!(code, 0, "a service has a suggested model: {err}");
     assert!(err.contains("each answer of openai costs money"), "{err}");
     let (code, _, err) = kd(&["init", "--force", "--members", "openai=gpt-5,skeptic"]);

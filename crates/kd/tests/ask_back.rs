@@ -59,7 +59,7 @@ fn a_divided_council_asks_one_question_and_the_exit_code_says_so() {
     assert_eq!(said.code, Some(13), "{}{}", said.out, said.err);
     assert!(
         said.out.contains(&format!(
-            "The council asks you. `{asks}` (in words of ann-synthesizer)"
+            "**The council asks you.** `{asks}` (in words of ann-synthesizer)"
         )),
         "{}",
         said.out

@@ -312,7 +312,7 @@ fn set_up(out: &mut Outputs) {
     let asks = support::Said::of(init.output().expect("it runs"));
     let asks = out.keep("error", serde_json::from_str(&asks.out).expect("JSON"));
     assert_eq!(asks["error"]["kind"], "usage", "{asks}");
-    let mut init = home.kd(&["init", "--json", "--yes", "--user", "--force"]);
+    let mut init = home.kd(&["init", "--json", "--members", "openai", "--user", "--force"]);
     init.env("OPENAI_API_KEY", "sk-x");
     let done = support::Said::of(init.output().expect("it runs"));
     let done = out.keep("init", serde_json::from_str(&done.out).expect("JSON"));

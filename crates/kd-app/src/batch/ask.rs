@@ -129,6 +129,12 @@ impl Handler for Asking {
                     wait,
                 },
                 Next::Unasked => Step::Unasked(end.row.thread),
+                Next::Unsaved(why) => {
+                    let what = "an answer could not be written, so the batch stops";
+                    Step::Stop(UserError::new(ErrorKind::Store, what).because(why).next(
+                        "check the disk and the permissions of the folder `.kd`; then run the same command again",
+                    ))
+                }
                 Next::NobodyCan => {
                     let why = end.row.reason.unwrap_or_default();
                     let what = "no member can answer, so the batch stops";

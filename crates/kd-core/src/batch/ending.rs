@@ -22,6 +22,8 @@ pub enum Next {
     Unasked,
     /// No member can answer any question: a key, a model or a program is missing.
     NobodyCan,
+    /// An answer could not be written to disk, for this reason: the others are not the whole answer.
+    Unsaved(String),
 }
 
 /// The end of a round.
@@ -75,9 +77,10 @@ pub fn ending(view: &View, method: Method, at: Timestamp) -> Ending {
         ..Row::failed(method, "", at)
     };
     let kinds: Vec<FailureKind> = failures.iter().map(|(_, failure)| failure.kind).collect();
-    let next = match is_answered {
-        true => Next::Answered,
-        false => unanswered(view.outcome, &failures),
+    let next = match &view.unsaved {
+        Some(why) => Next::Unsaved(why.clone()),
+        None if is_answered => Next::Answered,
+        None => unanswered(view.outcome, &failures),
     };
     match next {
         Next::Answered => {
@@ -87,7 +90,7 @@ pub fn ending(view: &View, method: Method, at: Timestamp) -> Ending {
         _ => row.reason = Some(reason(&row)),
     }
     Ending {
-        keep: is_answered && is_kept(view, &row),
+        keep: next == Next::Answered && is_kept(view, &row),
         limited: kinds.contains(&FailureKind::Limit),
         row,
         next,
@@ -280,6 +283,19 @@ mod tests {
             )],
         );
         assert!(!declined.keep && declined.next == Next::Answered);
+    }
+
+    #[test]
+    fn an_answer_that_could_not_be_written_is_missing() {
+        let turns = vec![
+            turn("ada", State::Done, "42"),
+            fails("bob", FailureKind::Crashed),
+        ];
+        let mut view = view(Outcome::Partial, turns);
+        view.unsaved = Some("no space".into());
+        let ending = ending(&view, Method::Ask, Timestamp::UNIX_EPOCH);
+        assert_eq!(ending.next, Next::Unsaved("no space".into()));
+        assert!(!ending.keep && ending.row.status == Status::Failed);
     }
 
     #[test]

@@ -19,6 +19,7 @@ const FREE: &[(&str, &str)] = &[
     ("chat.theme", "colors"),
     ("chat.frame", "lines around messages"),
     ("chat.notify", "a bell"),
+    ("chat.screen", "where the chat is drawn"),
     ("forum.scheduler", "the order within a cycle"),
 ];
 

@@ -254,7 +254,7 @@ fn private_text_reaches_nobody() {
         "SECRET no.</think>Yes, it is safe.",
         "<council>SECRET</council>Yes, it is safe.",
         "<thinking>SECRET no.</thinking>Yes, it is safe.",
-        "SECRET no.</reasoning>Yes, it is safe.",
+        "SECRET no.</thinking>Yes, it is safe.",
         "<scratchpad>SECRET</scratchpad>Yes, <thought>SECRET</thought>it is safe.",
     ] {
         let mut prompts = String::new();

@@ -424,6 +424,8 @@ impl Renderer {
         let room = self.room().saturating_sub(INDENT_COLUMNS).max(1);
         let mut state = highlight::State::new(language);
         for line in code.trim_end_matches('\n').split('\n') {
+            // Blanks at its end make no line of their own.
+            let line = line.trim_end_matches([' ', '\t']);
             // Code is cut at the line width, not between words: spaces count.
             for (i, piece) in hard_wrap(&state.line(line), room).into_iter().enumerate() {
                 let indent = match i {

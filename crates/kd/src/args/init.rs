@@ -17,7 +17,7 @@ pub(crate) struct Init {
     /// Members to set up, of those found; NAME=MODEL picks the model of a service [default: a suggested one]
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) members: Vec<String>,
-    /// Do not ask: take --members, or everything found
+    /// Do not ask: take --members, or everything found that costs nothing
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Write your own configuration instead of this folder's; the default outside of a project

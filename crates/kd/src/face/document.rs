@@ -36,6 +36,10 @@ pub(crate) fn opening(question: &str) -> String {
     };
     let mut doc = format!("# {}\n\n", escape_line(&title));
     let rest = embed(rest, 2);
+    // Its headings are below those of the document.
+    if rest.lines().any(|line| line.starts_with('#')) {
+        doc.push_str("## Question\n\n");
+    }
     if !rest.trim().is_empty() {
         let _ = writeln!(doc, "{}\n", rest.trim_matches('\n'));
     }
@@ -104,6 +108,7 @@ mod tests {
             ("Safe?\n\n```\n+// x\n```", "# Safe?\n\n```\n+// x\n```\n\n"),
             ("# Safe?\nOr **not**?", "# Safe?\n\nOr **not**?\n\n"),
             ("", "# Untitled\n\n"),
+            ("Which\n\n# one?", "# Which\n\n## Question\n\n### one?\n\n"),
         ] {
             assert_eq!(opening(question), shown, "{question}");
         }

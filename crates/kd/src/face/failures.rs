@@ -1,14 +1,19 @@
 //! Failures without an answer: equal ones of several members are told once, with all names.
 
-use kd_core::FailureKind;
-use kd_core::TurnId;
 use kd_core::event::Purpose;
 use kd_core::view::{State, Turn, View};
+use kd_core::{FailureKind, Timestamp, TurnId};
+use std::time::Duration;
 
-/// Failures that wait, as long as another member may fail alike.
+/// How long a failure waits for others that may be equal. A member may be silent for minutes.
+const HELD_MAX: Duration = Duration::from_secs(1);
+
+/// Failures that wait for a moment, as long as another member may fail alike.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     waiting: Vec<Option<TurnId>>,
+    /// When the first of them ended.
+    since: Option<Timestamp>,
 }
 
 impl Failures {
@@ -20,12 +25,25 @@ impl Failures {
         let waits = failed && turn.text.is_empty() && turn.phase.is_none();
         if waits && !self.waiting.contains(&turn.id) {
             self.waiting.push(turn.id);
+            self.since = self.since.or(turn.ended);
         }
         waits
     }
 
-    /// Returns what waited, equal failures together, once no member is left that has not begun to answer, or at the end.
-    pub(super) fn release<'v>(&mut self, view: &'v View, at_end: bool) -> Vec<Vec<&'v Turn>> {
+    /// Returns after what time the waiting failures are told at the latest; `None` if none waits.
+    pub(super) fn due_in(&self, now: Timestamp) -> Option<Duration> {
+        let waited = self.since.filter(|_| !self.waiting.is_empty())?;
+        let waited = Duration::try_from(now.duration_since(waited)).unwrap_or_default();
+        Some(HELD_MAX.saturating_sub(waited))
+    }
+
+    /// Returns what waited, equal failures together, once no member is left that has not begun to answer, or after
+    /// [`HELD_MAX`]. `now` is `None` at the end.
+    pub(super) fn release<'v>(
+        &mut self,
+        view: &'v View,
+        now: Option<Timestamp>,
+    ) -> Vec<Vec<&'v Turn>> {
         let may_fail = |turn: &Turn| {
             let begins = matches!(
                 turn.state,
@@ -33,10 +51,12 @@ impl Failures {
             );
             begins && turn.purpose == Purpose::Answer
         };
-        if self.waiting.is_empty() || !at_end && view.turns.iter().any(may_fail) {
+        let is_due = |now| self.due_in(now).is_none_or(|wait| wait.is_zero());
+        let waits = now.is_some_and(|now| view.turns.iter().any(may_fail) && !is_due(now));
+        if self.waiting.is_empty() || waits {
             return Vec::new();
         }
-        let waited = std::mem::take(&mut self.waiting);
+        let waited = std::mem::take(self).waiting;
         let mut groups: Vec<Vec<&Turn>> = Vec::new();
         for turn in view.turns.iter().filter(|turn| waited.contains(&turn.id)) {
             let said = |turn: &Turn| {

@@ -153,7 +153,7 @@ impl Live {
         Ok(())
     }
 
-    /// Prints the failures that no other member can share any more, equal ones once.
+    /// Prints the failures that waited, equal ones once: those that are due, or all of them at the end.
     fn tell_failures(
         &mut self,
         view: &View,
@@ -161,7 +161,7 @@ impl Live {
         now: Timestamp,
         io: &mut Io<'_>,
     ) -> io::Result<()> {
-        for mut group in self.failures.release(view, at_end) {
+        for mut group in self.failures.release(view, (!at_end).then_some(now)) {
             group.retain(|turn| self.printed.insert(turn.id));
             let card = match group[..] {
                 [] => continue,
@@ -274,6 +274,21 @@ impl Live {
     }
 }
 
+impl Live {
+    /// Returns the time until the next frame.
+    fn draw_in(&self, now: Timestamp) -> Option<Duration> {
+        if !self.draws || !self.dirty && self.region.is_empty() {
+            return None;
+        }
+        let Some(drawn) = self.drawn_at else {
+            return Some(Duration::ZERO);
+        };
+        let pause = if self.dirty { FRAME } else { CLOCK };
+        let since = Duration::try_from(now.duration_since(drawn)).unwrap_or(pause);
+        Some(pause.saturating_sub(since))
+    }
+}
+
 impl Face for Live {
     fn hear(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         self.dirty = true;
@@ -293,22 +308,19 @@ impl Face for Live {
     }
 
     fn tick(&mut self, now: Timestamp, view: &View, io: &mut Io<'_>) -> io::Result<()> {
-        match self.tick_in(now) {
+        if self.failures.due_in(now).is_some_and(|wait| wait.is_zero()) {
+            self.tell_failures(view, false, now, io)?;
+        }
+        match self.draw_in(now) {
             Some(wait) if wait.is_zero() => self.draw(view, now, io),
             _ => Ok(()),
         }
     }
 
     fn tick_in(&self, now: Timestamp) -> Option<Duration> {
-        if !self.draws || !self.dirty && self.region.is_empty() {
-            return None;
-        }
-        let Some(drawn) = self.drawn_at else {
-            return Some(Duration::ZERO);
-        };
-        let pause = if self.dirty { FRAME } else { CLOCK };
-        let since = Duration::try_from(now.duration_since(drawn)).unwrap_or(pause);
-        Some(pause.saturating_sub(since))
+        let due = self.failures.due_in(now);
+        let draw = self.draw_in(now);
+        due.into_iter().chain(draw).min()
     }
 
     fn resize(&mut self, columns: u16, rows: u16) {

@@ -4,9 +4,10 @@
 use super::plain::Plain;
 use super::{Face, Io, document};
 use crate::render::style::Styles;
-use kd_core::Record;
 use kd_core::view::View;
+use kd_core::{Record, Timestamp};
 use std::io;
+use std::time::Duration;
 
 /// Output to a pipe or file.
 pub(crate) struct Page {
@@ -63,6 +64,15 @@ impl Face for Page {
         let mut none = io::sink();
         self.lines.catch_up(view, &mut aside(io, &mut none))?;
         self.write(view, false, io)
+    }
+
+    fn tick(&mut self, now: Timestamp, view: &View, io: &mut Io<'_>) -> io::Result<()> {
+        let mut none = io::sink();
+        self.lines.tick(now, view, &mut aside(io, &mut none))
+    }
+
+    fn tick_in(&self, now: Timestamp) -> Option<Duration> {
+        self.lines.tick_in(now)
     }
 
     fn end(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {

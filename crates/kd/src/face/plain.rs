@@ -13,9 +13,10 @@ use crate::render::clean;
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::width;
 use kd_core::view::{State, Turn, View};
-use kd_core::{Delta, Event, FailureKind, Record, TurnId};
+use kd_core::{Delta, Event, FailureKind, Record, Timestamp, TurnId};
 use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
 
 /// Maximum length of a paragraph in bytes. A longer paragraph is written up to its last line end.
 const PARAGRAPH_MAX: usize = 2048;
@@ -206,9 +207,14 @@ impl Plain {
         }
     }
 
-    /// Writes the failures that no other member can share any more, equal ones in one line.
-    fn tell_failures(&mut self, view: &View, at_end: bool, io: &mut Io<'_>) -> io::Result<()> {
-        for group in self.failures.release(view, at_end) {
+    /// Writes the failures that waited, equal ones in one line: those that are due `now`, or all of them at the end.
+    fn tell_failures(
+        &mut self,
+        view: &View,
+        now: Option<Timestamp>,
+        io: &mut Io<'_>,
+    ) -> io::Result<()> {
+        for group in self.failures.release(view, now) {
             let (first, all) = (group[0], names(&group));
             if group.len() == 1 {
                 self.over(first, view, io)?;
@@ -273,6 +279,17 @@ impl Plain {
 }
 
 impl Face for Plain {
+    fn tick(&mut self, now: Timestamp, view: &View, io: &mut Io<'_>) -> io::Result<()> {
+        match self.failures.due_in(now) {
+            Some(wait) if wait.is_zero() => self.tell_failures(view, Some(now), io),
+            _ => Ok(()),
+        }
+    }
+
+    fn tick_in(&self, now: Timestamp) -> Option<Duration> {
+        self.failures.due_in(now)
+    }
+
     fn hear(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         match &record.event {
             Event::TurnQueued { seat, .. } if !self.quiet => writeln!(io.err, "{seat}: asked")?,
@@ -367,7 +384,7 @@ impl Face for Plain {
             // They have outputs of their own.
             Event::Deliberated { .. } | Event::Promised { .. } | Event::Reviewed { .. } => {}
         }
-        self.tell_failures(view, false, io)?;
+        self.tell_failures(view, Some(record.ts), io)?;
         io.out.flush()
     }
 
@@ -390,7 +407,7 @@ impl Face for Plain {
 
     fn end(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         self.catch_up(view, io)?;
-        self.tell_failures(view, true, io)?;
+        self.tell_failures(view, None, io)?;
         self.end_line(io)
     }
 }
@@ -485,6 +502,40 @@ mod tests {
         assert_eq!(out, "a, b, c ! failed: the key was refused\n");
         assert_eq!(err.matches("help:").count(), 1, "{err}");
         assert!(err.contains("a, b, c: help: "), "{err}");
+    }
+
+    #[test]
+    fn a_failure_does_not_wait_for_a_member_that_is_silent() {
+        let mut script = Script::open(&["a", "b"]);
+        script.say("Which?");
+        script.queue(1, "a");
+        script.queue(2, "b");
+        script.event(Event::TurnFailed {
+            turn: TurnId::new(1),
+            seat: kd_core::SeatName::new("a").expect("a name"),
+            failure: kd_core::Failure::new(FailureKind::Auth, "the key was refused"),
+            message: None,
+        });
+        let (view, failed) = (View::of(&script.records), script.records.last());
+        let failed = failed.expect("it failed");
+        for mut face in [
+            Box::new(Plain::new(Styles::NONE, false)) as Box<dyn Face>,
+            Box::new(crate::face::page::Page::new(false)),
+        ] {
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let mut io = Io {
+                out: &mut out,
+                err: &mut err,
+            };
+            face.hear(failed, &view, &mut io).expect("written");
+            assert_eq!(face.tick_in(failed.ts), Some(Duration::from_secs(1)));
+            let due = failed.ts + Duration::from_secs(1);
+            face.tick(due, &view, &mut io).expect("written");
+            assert_eq!(face.tick_in(due), None);
+            let all = [out, err].concat();
+            let all = String::from_utf8(all).expect("text");
+            assert!(all.contains("the key was refused"), "{all}");
+        }
     }
 
     #[test]

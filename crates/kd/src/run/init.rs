@@ -47,13 +47,14 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
             .iter()
             .cloned()
             .partition(|seat| charge(seat, here).is_none());
-        // If everything costs money, `--yes` agrees to that.
+        left_out = costly.into_iter().map(|seat| seat.name).collect();
         if free.is_empty() {
-            offers
-        } else {
-            left_out = costly.into_iter().map(|seat| seat.name).collect();
-            free
+            let names = left_out.join(",");
+            return Err(Error::usage("everything that was found may cost money")
+                .because(format!("found: {}", left_out.join(", ")))
+                .next(format!("kd init --members {names}")));
         }
+        free
     } else if !args.json && io::stdin().is_terminal() {
         choose(offers, here)?
     } else {

@@ -3,10 +3,11 @@
 use super::here::Here;
 use crate::error::Error;
 use crate::exit::Exit;
+use kd_app::infile;
 use kd_app::output::{BadSchema, OutputSchema, SCHEMA_BYTES_MAX};
 use kd_core::view::View;
-use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 /// Reads the schema that an option names: a file, or the schema itself.
 pub(super) fn read(given: Option<&str>, here: &Here) -> Result<Option<OutputSchema>, Error> {
@@ -30,14 +31,14 @@ pub(super) fn read(given: Option<&str>, here: &Here) -> Result<Option<OutputSche
 }
 
 fn from_file(name: &str, here: &Here) -> Result<String, Error> {
-    let read = |path| -> io::Result<String> {
+    let read = |path: &Path| -> io::Result<String> {
         let mut text = String::new();
         // One more byte shows that it is too long.
-        let mut file = File::open(path)?.take(SCHEMA_BYTES_MAX as u64 + 1);
+        let mut file = infile::open(path)?.take(SCHEMA_BYTES_MAX as u64 + 1);
         file.read_to_string(&mut text)?;
         Ok(text)
     };
-    read(here.folder()?.join(name)).map_err(|why| {
+    read(&here.folder()?.join(name)).map_err(|why| {
         let what = format!(
             "cannot read the schema `{}`",
             crate::render::clean::line(name)
@@ -56,7 +57,7 @@ pub(super) fn told(exit: Exit, is_json: bool, view: &View, id: &str) -> Result<E
             let what = "the answer could not be put into the schema";
             let error = Error::new("no_output", exit, what).because(&failure.message);
             let hint = failure.hint();
-            Err(error.next(format!("{hint}\nkd council show {id}")))
+            Err(error.next(format!("{hint}\nkd show {id}")))
         }
         _ => Ok(exit),
     }
