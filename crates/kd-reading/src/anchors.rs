@@ -9,6 +9,9 @@ use super::{
     units,
 };
 
+/// Maximum words before a block of code that is the answer.
+const LEAD_WORDS_MAX: usize = 6;
+
 /// Maximum bytes of a reply's statement that are kept; a bare answer is short.
 const WHOLE_BYTES_MAX: usize = 4 << 10;
 /// Maximum number of words in a short text.
@@ -146,7 +149,11 @@ impl Head<'_> {
     /// Returns whether it is code: marked as code, or a line that is not prose.
     pub fn is_code(&self) -> bool {
         let text = self.reply.trim();
-        if text.contains("```") || text.starts_with('`') && text.matches('`').count() == 2 {
+        if let Some((before, _)) = text.split_once("```") {
+            // Behind more words than `You can use the following command:`, it is an example of what they say.
+            return before.split_whitespace().count() <= LEAD_WORDS_MAX;
+        }
+        if text.starts_with('`') && text.matches('`').count() == 2 {
             return true;
         }
         let whole = self.whole.trim_matches('`');

@@ -1,7 +1,7 @@
 //! The JSON value of a reply, of any type.
 
 use crate::prose::without_thoughts;
-use crate::{Unread, object};
+use crate::{Unread, json, object};
 use serde_json::Value;
 
 /// Reads the requested value: the whole reply, the content of its only fence, or an object in its text.
@@ -9,13 +9,19 @@ use serde_json::Value;
 /// # Errors
 /// If the reply is empty, declines, holds no value that fits, or holds fitting objects that differ.
 pub fn value(reply: &str, fits: impl Fn(&Value) -> bool) -> Result<Value, Unread> {
+    // A value may contain words that look like the tags of a thought.
     let text = without_thoughts(reply);
-    let whole = [Some(text.trim()), only_fence(&text)];
-    let parsed = whole.into_iter().flatten();
-    let mut parsed = parsed.filter_map(|json| serde_json::from_str(json).ok());
-    match parsed.find(|value| fits(value)) {
-        Some(value) => Ok(value),
-        None => object(reply, fits).map(|(value, _)| value),
+    let whole = [reply, &text].map(|text| [Some(text.trim()), only_fence(text)]);
+    let parsed = whole.into_iter().flatten().flatten();
+    let mut parsed = parsed.filter_map(|json| Some((json, serde_json::from_str(json).ok()?)));
+    let (json, value) = match parsed.find(|(_, value)| fits(value)) {
+        Some(found) => found,
+        None => (&*text, object(reply, fits)?.0),
+    };
+    // Which of two values of one field is meant is not known.
+    match json::objects(json).iter().all(|one| one.twice.is_empty()) {
+        true => Ok(value),
+        false => Err(Unread::Ambiguous),
     }
 }
 
@@ -51,6 +57,10 @@ mod tests {
             ("Here:\n```json\n[1]\n```\nDone.", json!([1])),
             ("So {\"a\": [1]}, then.", json!({"a": [1]})),
             ("<think>[3]</think>[4]", json!([4])),
+            (
+                "{\"a\": \"<think>b</think>c\"}",
+                json!({"a": "<think>b</think>c"}),
+            ),
         ] {
             assert_eq!(any(reply), Ok(read), "{reply}");
         }
@@ -59,6 +69,8 @@ mod tests {
             ("yes", Unread::Missing),
             ("```\n[1]\n```\n```\n[2]\n```", Unread::Missing),
             ("{\"a\": 1} {\"a\": 2}", Unread::Ambiguous),
+            ("{\"a\": 1, \"a\": 2}", Unread::Ambiguous),
+            ("So [{\"b\": {\"a\": 1, \"a\": 2}}].", Unread::Ambiguous),
         ] {
             assert_eq!(any(reply), Err(why), "{reply}");
         }

@@ -62,20 +62,30 @@ pub fn list(layout: &Layout, places: &[Place], env: &Env) -> Result<Vec<Listed>,
     Ok(as_tree(listed))
 }
 
-/// Sorts forks below the threads they came from.
+/// Sorts forks below the threads they came from. The tree with the newest thread is the last.
 fn as_tree(listed: Vec<Listed>) -> Vec<Listed> {
     let threads: Vec<_> = listed
         .iter()
         .map(|one| (one.id.clone(), one.fork.clone()))
         .collect();
     let mut listed: Vec<Option<Listed>> = listed.into_iter().map(Some).collect();
-    fork::tree(&threads)
-        .into_iter()
-        .filter_map(|(depth, at)| {
-            let one = listed[at].take()?;
-            Some(Listed { depth, ..one })
-        })
-        .collect()
+    // Each tree with the place of its newest thread among all.
+    let mut trees: Vec<(usize, Vec<Listed>)> = Vec::new();
+    for (depth, at) in fork::tree(&threads) {
+        let Some(one) = listed[at].take() else {
+            continue;
+        };
+        let one = Listed { depth, ..one };
+        match trees.last_mut().filter(|_| depth > 0) {
+            Some((newest, tree)) => {
+                *newest = at.max(*newest);
+                tree.push(one);
+            }
+            None => trees.push((at, vec![one])),
+        }
+    }
+    trees.sort_by_key(|(newest, _)| *newest);
+    trees.into_iter().flat_map(|(_, tree)| tree).collect()
 }
 
 fn one(place: &Place, thread: &Thread, is_current: bool) -> Result<Listed, UserError> {
@@ -102,4 +112,49 @@ fn one(place: &Place, thread: &Thread, is_current: bool) -> Result<Listed, UserE
         is_private: thread.meta().is_private(),
         depth: 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_core::ThreadId;
+
+    fn thread(id: &str, from: Option<&str>) -> Listed {
+        let fork = from.map(|from| Lineage {
+            of: ThreadId(from.into()),
+            branch: None,
+            before: None,
+            stage: None,
+            messages: 1,
+            foreign: false,
+        });
+        Listed {
+            id: ThreadId(id.into()),
+            branch: "main".into(),
+            created_at: None,
+            message_count: 1,
+            topic: String::new(),
+            is_current: false,
+            states: Vec::new(),
+            fork,
+            imported: None,
+            is_private: false,
+            depth: 0,
+        }
+    }
+
+    #[test]
+    fn the_tree_with_the_newest_thread_is_the_last() {
+        let threads = vec![
+            thread("old", None),
+            thread("between", None),
+            thread("fork", Some("old")),
+        ];
+        let tree = as_tree(threads);
+        let shown: Vec<_> = tree
+            .iter()
+            .map(|one| (one.id.0.as_str(), one.depth))
+            .collect();
+        assert_eq!(shown, [("between", 0), ("old", 0), ("fork", 1)]);
+    }
 }

@@ -11,6 +11,7 @@ use crate::machine::{Command, Effects};
 use crate::mention::{mentions, nearest};
 use crate::message::{Address, Message, newest_question, settled};
 use crate::op::Op;
+use crate::output;
 use crate::prompt::Manner;
 use crate::protocols::{self, Assignment, PROTOCOLS};
 use crate::usage::Usage;
@@ -127,7 +128,11 @@ impl Council {
         }
         let asked = newest_question(&self.history).map_or(0, |at| self.history[at].seq);
         let answers = settled(&self.history);
-        let answer = |m: &&&Message| m.from == seat.as_str() && m.is_sound() && !m.is_pass();
+        let answer = |m: &&&Message| {
+            // JSON of the whole council is no answer of the member that wrote it.
+            let is_own = !m.is_pass() && output::value_of(m).is_none();
+            m.from == seat.as_str() && m.is_sound() && is_own
+        };
         let newest = answers.iter().rev().find(answer);
         let Some(answer) = newest.filter(|answer| answer.seq > asked) else {
             return Err(match (self.members.contains(seat), newest) {

@@ -3,7 +3,7 @@
 
 use super::answer::AnswerKind;
 use super::fact::{Counted, Fact, Grouping, Rated};
-use super::iteration::Decision;
+use super::iteration::{self, Decision};
 use super::ledger::Spent;
 use super::machine::NEEDLESS;
 use super::plan::{PRIVATE, Plan};
@@ -253,7 +253,8 @@ impl Report {
                 counted.agreement
             ),
             Fact::IterationDecided(decision) => {
-                format!("pass {}: {}", decision.iteration, decision.reason)
+                let why = iteration::words(&decision.reason);
+                format!("pass {}: {why}", decision.iteration)
             }
             // Shown as the plan, a live row of a member, a notice or the verdict, or not at all.
             Fact::PlanMade { .. }

@@ -150,7 +150,8 @@ fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]
         let is_choice = matches!(guess, AnswerKind::Choice { .. });
         let names_one = is_one && (lists == AnswerKind::Set || is_choice);
         kinds.extend((!(is_told && names_one)).then_some(lists));
-        kinds.push(AnswerKind::Code);
+        // Code in the reasons for an unread option is no answer.
+        kinds.extend((!(is_told && is_choice)).then_some(AnswerKind::Code));
     }
     let dated = heads.iter().any(Head::has_month);
     let mut out: Vec<Tally> = Vec::new();
@@ -225,11 +226,19 @@ mod tests {
     }
 
     #[test]
+    fn code_beside_an_unread_yes_or_no_decides_nothing() {
+        let sides = choice(&["yes", "no"]);
+        let replies = ["`cp a b`", "`mv a b`", "`cp a b`"];
+        let settled = settle("Is 17 prime? yes or no", &sides, &sides, &replies);
+        assert!(settled.is_none_or(|settled| settled.answers != AnswerKind::Code));
+    }
+
+    #[test]
     fn answers_settle_their_kind() {
         use AnswerKind::{Code, Date, Judged, Number, Set, Text};
         let sides = choice(&["yes", "no"]);
         // The requested kind equals the guess: the form of the question shows it.
-        let rows: [(&str, AnswerKind, &[&str], Option<AnswerKind>); 10] = [
+        let rows: [(&str, AnswerKind, &[&str], Option<AnswerKind>); 11] = [
             (
                 "EOL py3.9?",
                 Text,
@@ -268,6 +277,17 @@ mod tests {
                 "Is it safe?",
                 sides.clone(),
                 &["yes", "no", "Yes, it is."],
+                None,
+            ),
+            // Code that only illustrates what they say does not decide.
+            (
+                "Which database for a shop?",
+                Text,
+                &[
+                    "SQLite, as long as one program writes:\n```sql\nPRAGMA x;\n```\nOne file.",
+                    "PostgreSQL, if two programs will ever write at once:\n```sh\ncreatedb shop\n```",
+                    "SQLite. The load is small, and this is all that it takes:\n```\ncp a b\n```",
+                ],
                 None,
             ),
             (

@@ -1,17 +1,16 @@
 //! The screens of the forum: all of it, one of its threads, and what the user who runs the server writes and decides there.
 
-use super::{Face, fault, refused, unread};
+use super::{Face, fault, owner_only, refused, unread};
 use crate::blocking::off;
 use crate::error::Stopped;
-use crate::identity::Identity;
 use axum::Json;
+use axum::Router;
 use axum::extract::rejection::{JsonRejection, PathRejection};
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::middleware::{self, Next};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Router};
 use kd_app::host::{InForum, OnMotion, Placed, Refusal};
 use serde::Deserialize;
 use serde_json::json;
@@ -29,21 +28,6 @@ pub(super) fn routes() -> Router<Arc<Face>> {
         .route("/page/forum/motions", post(propose))
         .route("/page/forum/motions/{id}", post(decide))
         .route_layer(middleware::from_fn(owner_only))
-}
-
-/// Refuses callers whose token has a name: they are others, and take part under that name.
-async fn owner_only(
-    Extension(caller): Extension<Identity>,
-    request: Request,
-    next: Next,
-) -> Response {
-    match caller.is_named() {
-        true => fault(
-            StatusCode::FORBIDDEN,
-            "the forum's screens are those of the person who runs the server; a token with a name takes part over MCP",
-        ),
-        false => next.run(request).await,
-    }
 }
 
 async fn forum(State(face): State<Arc<Face>>) -> Response {

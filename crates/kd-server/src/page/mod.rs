@@ -7,12 +7,14 @@ mod live;
 
 use crate::blocking::off;
 use crate::consult::{Consultations, OpSender, Running};
+use crate::identity::Identity;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use kd_app::Started;
 use kd_app::host::{Host, Method, PlanChoice, Query, Refusal};
 use kd_core::fork::Cut;
@@ -55,13 +57,35 @@ pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
         .route("/page/threads/{id}/stop", post(stop))
         .route("/page/threads/{id}/fork", post(fork))
         .route("/page/threads/{id}/resume", post(resume))
-        .route("/page/threads/{id}/mark", post(mark))
         .route("/page/threads/{id}/retry", post(retry))
-        .route("/page/threads/{id}/choose", post(choose))
         .merge(forum::routes())
+        .merge(judgements())
         .route("/page/ask", post(ask))
         .layer(DefaultBodyLimit::max(QUESTION_BYTES_MAX))
         .with_state(face)
+}
+
+/// The routes of what the user says of answers and verdicts.
+fn judgements() -> Router<Arc<Face>> {
+    Router::new()
+        .route("/page/threads/{id}/mark", post(mark))
+        .route("/page/threads/{id}/choose", post(choose))
+        .route_layer(middleware::from_fn(owner_only))
+}
+
+/// Refuses callers whose token has a name: they are others, and do not speak for the user.
+async fn owner_only(
+    Extension(caller): Extension<Identity>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match caller.is_named() {
+        true => fault(
+            StatusCode::FORBIDDEN,
+            "only the person who runs the server does this on the page; a token with a name takes part in the forum over MCP, under that name",
+        ),
+        false => next.run(request).await,
+    }
 }
 
 async fn document() -> Response {

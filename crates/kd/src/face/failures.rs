@@ -6,7 +6,7 @@ use kd_core::{FailureKind, Timestamp, TurnId};
 use std::time::Duration;
 
 /// How long a failure waits for others that may be equal. A member may be silent for minutes.
-const HELD_MAX: Duration = Duration::from_secs(1);
+const HELD_MAX: Duration = Duration::from_secs(2);
 
 /// Failures that wait for a moment, as long as another member may fail alike.
 #[derive(Debug, Default)]

@@ -528,8 +528,8 @@ mod tests {
                 err: &mut err,
             };
             face.hear(failed, &view, &mut io).expect("written");
-            assert_eq!(face.tick_in(failed.ts), Some(Duration::from_secs(1)));
-            let due = failed.ts + Duration::from_secs(1);
+            assert_eq!(face.tick_in(failed.ts), Some(Duration::from_secs(2)));
+            let due = failed.ts + Duration::from_secs(2);
             face.tick(due, &view, &mut io).expect("written");
             assert_eq!(face.tick_in(due), None);
             let all = [out, err].concat();

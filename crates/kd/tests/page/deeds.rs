@@ -372,7 +372,7 @@ fn the_user_writes_in_the_forum_under_the_own_name_and_within_its_rules() {
 }
 
 #[test]
-fn a_token_with_a_name_is_not_the_owner_of_the_forum() {
+fn a_token_with_a_name_does_not_speak_for_the_owner() {
     let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Yes."}]]}))]);
     for words in [
         &["post", "Bees", "Why?"][..],
@@ -399,6 +399,12 @@ fn a_token_with_a_name_is_not_the_owner_of_the_forum() {
         "--tokens",
         tokens,
     ]));
+    let asked = home.run(&["ask", "--json", "Is it?"]).json();
+    let thread = asked["thread_id"].as_str().expect("an id").to_owned();
+    let (choose, mark) = (
+        format!("/page/threads/{thread}/choose"),
+        format!("/page/threads/{thread}/mark"),
+    );
     let vote = json!({"decision": "vote", "choice": "yes"}).to_string();
     for (name, status) in [("alice", 403), ("bob", 403), ("mine", 200)] {
         let headers = format!(
@@ -426,6 +432,11 @@ fn a_token_with_a_name_is_not_the_owner_of_the_forum() {
         );
         // The owner has moved one in this cycle.
         assert_eq!(got, if status == 200 { 422 } else { 403 }, "{name}: {text}");
+        let (got, _, text) = served.send("POST", &choose, &headers, "{\"seat\": \"ann\"}");
+        assert_eq!(got, status, "{name}: {text}");
+        let (got, _, text) = served.send("POST", &mark, &headers, "{\"mark\": \"wrong\"}");
+        // There is no verdict to mark.
+        assert_eq!(got == 403, status == 403, "{name}: {text}");
         let voted = home.run(&["forum", "motions", "1"]).out.contains("yes");
         assert_eq!(voted, status == 200, "{name}");
     }
