@@ -379,12 +379,10 @@ impl Formatted {
         let seat = member.name.clone();
         fx.events.push(Event::TurnFailed {
             turn: id,
-            seat: seat.clone(),
-            failure,
+            seat,
+            failure: failure.advise("none needed: the member is asked once more"),
             message: None,
         });
-        let text_ = format!("{seat}'s reply does not match the schema ({why}): asking once more");
-        fx.events.push(Event::Noticed { text: text_ });
         let turn = self.ask(member, Some((text, wrong)), native, fx);
         if let Stage::Formatting(formatting) = &mut self.stage {
             formatting.turn = turn;
