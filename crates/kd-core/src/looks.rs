@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 /// Colors: numbers that differ by less have different colors.
 const COLORS: usize = 12;
-/// Pairs of a mark and a color.
-const LOOKS: usize = 84;
+/// Marks: numbers that differ by less have different marks.
+pub const MARKS: usize = 7;
+/// Pairs of a mark and a color. Every pair has a number, because the two have no common divisor.
+const LOOKS: usize = MARKS * COLORS;
 
 /// Names with a number of their own, so that the usual members never share a mark.
 const USUAL: [(&str, usize); 8] = [
@@ -20,10 +22,11 @@ const USUAL: [(&str, usize); 8] = [
 ];
 
 /// Returns the number of a speaker's mark and color among these members. It depends on the name; of names that would share
-/// one, the first in the alphabet gets it, and the others the next free ones. A speaker that is no member comes last.
+/// a mark, the usual ones come first, then the first in the alphabet, and the others get the next free mark, as long as
+/// there is one. A speaker that is no member comes last.
 pub fn number<'a>(name: &str, members: impl IntoIterator<Item = &'a str>) -> usize {
     let mut others: Vec<&str> = members.into_iter().collect();
-    others.sort_unstable();
+    others.sort_unstable_by_key(|other| (usual(other).is_none(), *other));
     others.dedup();
     let mut taken = BTreeSet::new();
     for other in others {
@@ -36,15 +39,22 @@ pub fn number<'a>(name: &str, members: impl IntoIterator<Item = &'a str>) -> usi
     free(name, &taken)
 }
 
-/// Returns the first free number from the one of a name on.
+/// Returns the first free number from the one of a name on: with a free mark and color, else a free mark, else both shared
+/// with others, but not with the same one.
 fn free(name: &str, taken: &BTreeSet<usize>) -> usize {
-    let usual = USUAL.iter().find(|(usual, _)| *usual == name);
-    let own = usual.map_or_else(|| hash(name) % COLORS, |(_, number)| *number);
-    let mut all = (own..).map(|number| number % LOOKS);
-    all.by_ref()
-        .take(LOOKS)
-        .find(|number| !taken.contains(number))
+    let own = usual(name).unwrap_or_else(|| hash(name) % COLORS);
+    let all = || (own..own + LOOKS).map(|number| number % LOOKS);
+    let is_free = |number: &usize, of: usize| taken.iter().all(|other| other % of != number % of);
+    all()
+        .find(|number| is_free(number, MARKS) && is_free(number, COLORS))
+        .or_else(|| all().find(|number| is_free(number, MARKS)))
+        .or_else(|| all().find(|number| is_free(number, LOOKS)))
         .unwrap_or(own)
+}
+
+fn usual(name: &str) -> Option<usize> {
+    let usual = USUAL.iter().find(|(usual, _)| *usual == name);
+    usual.map(|(_, number)| *number)
 }
 
 /// FNV-1a: the same in every version and on every machine.
@@ -82,6 +92,15 @@ mod tests {
         let members = || names.iter().map(String::as_str);
         let looks: BTreeSet<usize> = members().map(|name| number(name, members())).collect();
         assert_eq!(looks.len(), LOOKS);
+        // As long as there are enough, they share no mark either, whatever their names.
+        for from in 0..LOOKS - MARKS {
+            let few = || names[from..from + MARKS].iter().map(String::as_str);
+            let marks: BTreeSet<usize> = few().map(|name| number(name, few()) % MARKS).collect();
+            assert_eq!(marks.len(), MARKS, "{from}");
+        }
+        let three = || ["cyd", "dee", "eve"].into_iter();
+        let marks: BTreeSet<usize> = three().map(|name| number(name, three()) % MARKS).collect();
+        assert_eq!(marks.len(), 3);
         // A service is told apart from the members, and too many of them still have one.
         let few = || ["claude", "pragmatist"].into_iter();
         let all = BTreeSet::from(["claude", "pragmatist", "codex"].map(|name| number(name, few())));

@@ -84,7 +84,7 @@ impl Styles {
 
     /// Returns the mark of the speaker with this number ([`kd_core::looks`]).
     pub fn mark(&self, place: usize) -> &'static str {
-        const MARKS: [(&str, &str); 7] = [
+        const MARKS: [(&str, &str); kd_core::looks::MARKS] = [
             ("●", "o"),
             ("■", "#"),
             ("▲", "^"),
