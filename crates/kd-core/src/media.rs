@@ -18,7 +18,8 @@ use crate::hex::hex;
 use crate::ids::SeatName;
 use crate::size::size;
 use sha2::{Digest, Sha256};
-use std::ops::Deref;
+use std::borrow::Cow;
+use std::ops::{Deref, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -217,6 +218,34 @@ pub struct Named {
 /// Returns the copies that a text names in blocks, each once, in order.
 pub fn named(text: &str) -> Vec<Named> {
     let mut found: Vec<Named> = Vec::new();
+    for (named, _) in blocks(text) {
+        if found.iter().all(|other| other.copy != named.copy) {
+            found.push(named);
+        }
+    }
+    found
+}
+
+/// Returns a text as it is shown: of each block that names a copy, only the line above it.
+pub fn without_copies(text: Cow<'_, str>) -> Cow<'_, str> {
+    let blocks = blocks(&text);
+    if blocks.is_empty() {
+        return text;
+    }
+    let mut shown = String::new();
+    let mut from = 0;
+    for (_, block) in blocks {
+        shown.push_str(&text[from..block.start]);
+        from = block.end;
+    }
+    shown.push_str(&text[from..]);
+    Cow::Owned(shown)
+}
+
+/// Returns the copies that a text names, each with the range from the end of the line above its block to the end of the
+/// block.
+fn blocks(text: &str) -> Vec<(Named, Range<usize>)> {
+    let mut found = Vec::new();
     let opening = format!("\n```{LANGUAGE}\n");
     for (at, _) in text.match_indices(&opening) {
         let rest = &text[at + opening.len()..];
@@ -226,12 +255,11 @@ pub fn named(text: &str) -> Vec<Named> {
         let head = &text[..at];
         let head = &head[head.rfind('\n').map_or(0, |end| end + 1)..];
         let name = attached::name_in(head);
-        if let (Some(copy), Some(name), true) =
-            (CopyName::parse(copy), name, rest.starts_with("```"))
-            && found.iter().all(|named| named.copy != copy)
+        if let (Some(copy), Some(name), Some(rest)) =
+            (CopyName::parse(copy), name, rest.strip_prefix("```"))
         {
             let name = name.to_owned();
-            found.push(Named { name, copy });
+            found.push((Named { name, copy }, at..text.len() - rest.len()));
         }
     }
     found
@@ -369,6 +397,11 @@ mod tests {
             (found[0].name.as_str(), &found[0].copy),
             ("a 'shot'.png", &copy)
         );
+        let shown = |text: &str| without_copies(text.into()).into_owned();
+        let head = "[attached: `a 'shot'.png`, PNG image, 24 bytes]";
+        assert_eq!(shown(&body), format!("What is in @shot.png?\n\n{head}"));
+        let twice = format!("{block}\n\n{block}\n\nmore");
+        assert_eq!(shown(&twice), format!("{head}\n\n{head}\n\nmore"));
         for text in [
             block.replace("attached-", "../attached-"),
             block.replace(".png\n```", ".sh\n```"),
@@ -383,6 +416,7 @@ mod tests {
             "[attached: `x`]\n```copy".to_owned(),
         ] {
             assert_eq!(named(&text), [], "{text}");
+            assert_eq!(shown(&text), text, "only copies are left out");
         }
         assert!(copy.fits(PNG) && !copy.fits(b"\x89PNG\r\n\x1a\nother") && !copy.fits(b""));
         assert_eq!(Attachment::new("x", b"text".to_vec()), None);

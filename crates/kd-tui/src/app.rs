@@ -24,6 +24,7 @@ use crate::text::clean;
 use crate::text::style::Styles;
 use crate::theme::Theme;
 use kd_app::{ChatOpening, Older, Said, ThreadRow, Unsaid};
+use kd_core::media;
 use kd_core::mention::{self, mentions};
 use kd_core::protocols;
 use kd_core::slash::{Fork, Seating, Way};
@@ -431,7 +432,12 @@ impl App {
             .map(|m| {
                 let (mark, style) = look.speaker(&m.from);
                 let name = format!("{mark} {}", clean::line(&m.from));
-                let body = clean::text(&m.shown()).trim_end().to_owned();
+                let shown = m.shown();
+                let shown = match m.is_king() {
+                    true => media::without_copies(shown),
+                    false => shown,
+                };
+                let body = clean::text(&shown).trim_end().to_owned();
                 format!("{}\n{body}\n", look.styles.paint(style, &name))
             })
             .collect();

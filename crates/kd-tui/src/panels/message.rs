@@ -6,9 +6,11 @@ use crate::text::clean;
 use crate::text::wrap::Line;
 use anstyle::Style;
 use kd_core::Usage;
+use kd_core::media;
 use kd_core::message::{Address, Message, Status, folded};
 use kd_core::prompt::imitated;
 use kd_core::view::Trace;
+use std::borrow::Cow;
 
 /// Builds its card.
 pub(super) fn card(
@@ -23,7 +25,8 @@ pub(super) fn card(
     let (_, style) = look.speaker(&message.from);
     let mut title = look.name(&message.from);
     title.push(look.dim(facts(message, usage, trace, look)));
-    let folded = fold(&message.body, look).filter(|_| message.is_king());
+    let body = media::without_copies(Cow::Borrowed(&message.body));
+    let folded = fold(&body, look).filter(|_| message.is_king());
     Card {
         edge: if message.is_king() {
             style
@@ -34,7 +37,7 @@ pub(super) fn card(
         head: trace.map_or_else(Vec::new, |t| look.thought(t)),
         body: match (message.is_king(), &folded) {
             (true, Some((shown, _))) => look.typed(shown),
-            (true, None) => look.typed(&message.body),
+            (true, None) => look.typed(&body),
             (false, _) => look.markdown(&message.shown()),
         },
         foot: {

@@ -4,8 +4,10 @@ use super::message::{fold, folds};
 use super::{Card, Look};
 use crate::keymap::Action;
 use anstyle::Style;
+use kd_core::media;
 use kd_core::message::Address;
 use kd_core::names::KING;
+use std::borrow::Cow;
 
 /// Builds their card.
 pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {
@@ -19,11 +21,12 @@ pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {
         "{to} (queued: sent when the others are done, or at {})",
         look.keys.label(Action::Escape)
     )));
-    let folded = fold(body, look);
+    let body = media::without_copies(Cow::Borrowed(body));
+    let folded = fold(&body, look);
     Card {
         edge: Style::new().dimmed(),
         title,
-        body: look.typed(folded.map_or(body, |(shown, _)| shown)),
+        body: look.typed(folded.map_or(&*body, |(shown, _)| shown)),
         foot: folded.map_or_else(Vec::new, |(_, more)| folds(more, look)),
         ..Card::default()
     }
