@@ -22,6 +22,8 @@ pub enum Op {
     },
     /// Stop every open turn, and ask nobody until the next `Say` or `Retry`.
     Interrupt,
+    /// Take back the messages that wait, so that they are not sent.
+    TakeBack,
     /// Stop one member's open turn.
     Stop {
         /// The member.

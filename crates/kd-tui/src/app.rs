@@ -777,6 +777,7 @@ impl App {
     fn prepare(&mut self, fx: &mut Vec<Effect>) {
         let text = self.editor.text().trim_start();
         if !self.ready
+            || self.interrupted
             || self.changing
             || self.prepared
             || text.starts_with('/')

@@ -800,7 +800,10 @@ fn ctrl_c_clears_then_stops_then_leaves() {
     assert_eq!(play.keys(b"\x03"), []);
     assert!(play.app.editor.is_empty());
     assert!(!play.shows("once more leaves"), "clearing arms nothing");
-    assert_eq!(play.keys(b"\x03"), [Effect::Send(Op::Interrupt)]);
+    assert_eq!(
+        play.keys(b"\x03"),
+        [Op::TakeBack, Op::Interrupt].map(Effect::Send)
+    );
     assert!(play.shows("Ctrl+C again quits"));
     assert_eq!(play.keys(b"\x03"), [Effect::Leave]);
     assert!(play.app.interrupted);
@@ -978,6 +981,45 @@ fn what_is_taken_back_goes_before_what_is_written() {
     }
     assert_eq!(play.app.editor.text(), "first\nsecond\nthird");
     assert!(!play.shows("queued"));
+}
+
+#[test]
+fn ctrl_c_sends_nothing_that_is_queued() {
+    let mut play = Play::new(vec![]);
+    play.turn(1, "claude");
+    let to = Address::All;
+    let body = "And who pays?".to_owned();
+    play.hear(Event::SayQueued { body, to });
+    assert!(play.shows("queued"));
+    let stopped = play.keys(b"\x03");
+    assert_eq!(stopped, [Op::TakeBack, Op::Interrupt].map(Effect::Send));
+    let (body, to) = ("And who pays?".to_owned(), Address::All);
+    play.hear(Event::SayTakenBack { body, to });
+    assert_eq!(play.app.editor.text(), "And who pays?");
+    assert!(!play.shows("queued"));
+    // The second press leaves, with the message as a draft.
+    assert_eq!(play.keys(b"\x03"), [Effect::Leave]);
+    assert_eq!(play.app.editor.draft(), "And who pays?");
+}
+
+#[test]
+fn an_attached_picture_is_one_line() {
+    let block = "[attached: `shot.png`, PNG image, 12.3 KiB]\n```copy\nattached-5891b5b522d5df086d0ff0b110fbd9d2.png\n```";
+    let body = format!("What is in @shot.png?\n\n{block}");
+    let mut play = Play::new(vec![message(1, "king", &body)]);
+    let to = Address::All;
+    play.hear(Event::SayQueued { body, to });
+    let screen = play.screen((80, 24));
+    assert_eq!(screen.matches("[attached: ").count(), 2, "{screen}");
+    assert!(!screen.contains("attached-"), "{screen}");
+    assert!(!screen.contains("[copy]"), "{screen}");
+    assert!(
+        !play
+            .app
+            .transcript()
+            .unwrap_or_default()
+            .contains("attached-")
+    );
 }
 
 #[test]

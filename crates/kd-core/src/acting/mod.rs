@@ -186,7 +186,7 @@ impl Acting {
                 fx.commands.push(Command::Save(Box::new(draft)));
                 self.phase = Phase::Saving;
             }
-            (Op::Interrupt, Phase::Done) | (Op::Close | Op::Resume, _) => {}
+            (Op::Interrupt, Phase::Done) | (Op::Close | Op::Resume | Op::TakeBack, _) => {}
             (Op::Interrupt, _) => {
                 self.interrupted = true;
                 self.cancel(|_| true, fx);

@@ -38,6 +38,13 @@ impl Council {
                 self.interrupt(fx);
                 Ok(())
             }
+            Op::TakeBack => {
+                // Messages kept by a closed thread are for the next session.
+                if !self.closed {
+                    self.take_back(fx);
+                }
+                Ok(())
+            }
             Op::Stop { seat } => self.stop(&seat, fx),
             Op::Mute { seat } => self.mute(seat, true, fx),
             Op::Unmute { seat } => self.mute(seat, false, fx),

@@ -299,7 +299,7 @@ impl Deliberation {
                     .collect();
                 fx.commands.extend(turns.into_iter().map(|turn| Command::Cancel { turn }));
             }
-            (Op::Resume, _) => {}
+            (Op::Resume | Op::TakeBack, _) => {}
             (Op::Mute { .. } | Op::Unmute { .. } | Op::Choose { .. } | Op::Retry { .. } | Op::Mode { .. } | Op::Auto { .. }, _) => fx.events.push(Event::OpRefused {
                 why: "the plan of a deliberation sets its members; `--edit` changes it before it runs".into(),
             }),

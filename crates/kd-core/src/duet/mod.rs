@@ -222,7 +222,7 @@ impl Duet {
                 self.waiting.iter_mut().for_each(|(_, ask)| *ask = false);
                 None
             }
-            Op::Resume => None,
+            Op::Resume | Op::TakeBack => None,
             Op::Mute { .. }
             | Op::Unmute { .. }
             | Op::Choose { .. }

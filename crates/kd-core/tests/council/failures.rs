@@ -163,6 +163,31 @@ fn a_second_interrupt_takes_back_what_waits() {
 }
 
 #[test]
+fn what_waits_is_taken_back_without_stopping_anybody() {
+    let mut bench = Bench::new(Setup::default());
+    bench.say("Why?");
+    bench.say("first thought");
+    bench.say("second thought");
+    bench.op(Op::TakeBack);
+    let back: Vec<&str> = (bench.events.iter())
+        .filter_map(|e| match e {
+            Event::SayTakenBack { body, .. } => Some(body.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(back, ["second thought", "first thought"]);
+    assert_eq!(bench.speaking().len(), 3);
+    // Stopped after it, nobody is asked anything.
+    bench.op(Op::Interrupt);
+    for name in ["claude", "codex", "cursor"] {
+        bench.fail(name, FailureKind::Cancelled);
+    }
+    assert!(bench.speaking().is_empty());
+    assert_eq!(bench.drafts.iter().filter(|d| d.turn.is_none()).count(), 1);
+    assert_eq!(bench.yields(), [Outcome::Interrupted]);
+}
+
+#[test]
 fn an_interrupt_that_is_over_does_not_make_the_next_one_the_second() {
     let mut bench = Bench::new(Setup::default());
     bench.say("Why?");

@@ -177,15 +177,9 @@ impl Laws {
                     self.due += 1;
                 }
             }
+            Op::TakeBack => self.hear_taken_back(effects),
             Op::Interrupt => {
-                let back = |e: &&Event| matches!(e, Event::SayTakenBack { .. });
-                for _ in effects.events.iter().filter(back) {
-                    let asked = self
-                        .waiting
-                        .pop_back()
-                        .expect("words that do not wait are taken back");
-                    self.due -= usize::from(asked);
-                }
+                self.hear_taken_back(effects);
                 // Waiting messages are asked when they are written.
                 let waiting = self.waiting.iter().filter(|asked| **asked).count();
                 self.may_ask = false;
@@ -213,6 +207,17 @@ impl Laws {
             | Op::Unmute { .. }
             | Op::Mode { .. }
             | Op::Resume => {}
+        }
+    }
+
+    fn hear_taken_back(&mut self, effects: &Effects) {
+        let back = |e: &&Event| matches!(e, Event::SayTakenBack { .. });
+        for _ in effects.events.iter().filter(back) {
+            let asked = self
+                .waiting
+                .pop_back()
+                .expect("words that do not wait are taken back");
+            self.due -= usize::from(asked);
         }
     }
 

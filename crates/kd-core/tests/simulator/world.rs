@@ -284,7 +284,7 @@ impl World {
     }
 
     fn king(&mut self) {
-        let op = match self.chance.random_range(0..24) {
+        let op = match self.chance.random_range(0..25) {
             20 => Op::Mode {
                 mode: if self.chance.random_bool(0.2) {
                     "natrual".into()
@@ -299,6 +299,7 @@ impl World {
                 }
             }
             22 => Op::Resume,
+            24 => Op::TakeBack,
             23 => Op::Choose {
                 seat: SeatName::new("ada").unwrap(),
             },

@@ -279,9 +279,14 @@ impl App {
     /// Stops the members, whatever waits for its files. Keeps the draft.
     pub(super) fn stop(&mut self, fx: &mut Vec<Effect>) {
         self.stopped = Some(self.now);
+        self.send_at_once(Op::Interrupt, fx);
+    }
+
+    /// Sends an op before a message that waits for its files.
+    fn send_at_once(&mut self, op: Op, fx: &mut Vec<Effect>) {
         match self.attaching.is_some() {
-            true => fx.push(Effect::Send(Op::Interrupt)),
-            false => self.send(Op::Interrupt, fx),
+            true => fx.push(Effect::Send(op)),
+            false => self.send(op, fx),
         }
     }
 
@@ -305,6 +310,8 @@ impl App {
             self.clear();
         } else {
             if self.can_stop() {
+                // What is queued comes back into the input: only Esc sends it.
+                self.send_at_once(Op::TakeBack, fx);
                 self.stop(fx);
             }
             self.armed = self.now.checked_add(TWICE).ok();

@@ -155,8 +155,9 @@ impl Room<'_> {
     ) -> Result<Next, Error> {
         let mut signals = Stops::of(listen(false)?, &session, |signal, is_second| {
             let leaves = is_second || signal == Caught::End;
-            let close = leaves.then_some(Op::Close);
-            close.into_iter().chain([Op::Interrupt]).collect()
+            // What waits is kept for the next session, or it is not sent at all.
+            let first = if leaves { Op::Close } else { Op::TakeBack };
+            vec![first, Op::Interrupt]
         });
         let (view, follow) = session.follow();
         let mut updates = take(follow);

@@ -231,7 +231,7 @@ impl Review {
                 self.phase = Phase::Saving;
             }
             (Op::Interrupt, Phase::Waiting | Phase::Writing | Phase::Done)
-            | (Op::Close | Op::Resume, _) => {}
+            | (Op::Close | Op::Resume | Op::TakeBack, _) => {}
             (Op::Interrupt, _) => {
                 self.interrupted = true;
                 let turns = self.turns.keys().copied();
