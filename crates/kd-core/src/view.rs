@@ -487,6 +487,19 @@ impl View {
         self.now
     }
 
+    /// Replaces the text of the newest notice that says this; returns whether there is one.
+    pub fn replace_notice(&mut self, old: &str, new: &str) -> bool {
+        let is_old = |panel: &Panel| matches!(&panel.content, Content::Notice(text) if text == old);
+        let Some(at) = self.panels.iter().rposition(is_old) else {
+            return false;
+        };
+        if let Some(notice) = self.notices.iter_mut().rfind(|notice| *notice == old) {
+            new.clone_into(notice);
+        }
+        self.put(at, Content::Notice(new.to_owned()));
+        true
+    }
+
     /// Returns the number of a speaker's mark and color, which its name determines.
     pub fn look(&self, name: &str) -> usize {
         looks::number(name, self.members.iter().map(SeatName::as_str))

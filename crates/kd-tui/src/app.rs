@@ -8,7 +8,7 @@ mod slash;
 
 pub use self::search::Search;
 pub(crate) use self::sending::Asks;
-pub use self::sending::{Consent, Naming};
+pub use self::sending::{Consent, Naming, Output};
 use crate::compare::Comparison;
 use crate::complete::Candidates;
 use crate::editor::Editor;
@@ -113,8 +113,8 @@ pub enum Msg {
     Refused(String),
     /// Text returned from the editor.
     Edited(String),
-    /// The output of a shell line, as a block.
-    Ran(String),
+    /// The output of this shell line, or why it did not run.
+    Ran(String, Result<Output, String>),
     /// What this input attaches, if it names files.
     Weighed(String, Option<String>),
     /// The message whose files were read, or why it is not sent.
@@ -254,6 +254,8 @@ pub struct App {
     unsaid: Option<String>,
     /// Whether the user typed all of the last message.
     is_typed: bool,
+    /// The input that looks like a shell line, after the user was told that it would be sent as text.
+    not_run: Option<String>,
     /// What is wrong with the settings of the screen.
     wrong: Vec<String>,
     /// Paths in the input that may be files.
@@ -304,6 +306,7 @@ impl App {
             stopped: None,
             unsaid: None,
             is_typed: false,
+            not_run: None,
             wrong: Vec::new(),
             named: Vec::new(),
             attaches: None,
@@ -411,8 +414,8 @@ impl App {
                 self.read(read, &mut fx);
                 self.weigh(&mut fx);
             }
-            Msg::Ran(output) => {
-                self.ran(&output);
+            Msg::Ran(line, output) => {
+                self.ran(&line, output);
                 self.dirty = true;
             }
             Msg::Edited(text) => {

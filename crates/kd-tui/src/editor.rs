@@ -108,7 +108,12 @@ impl Editor {
     /// Inserts a pasted text at the cursor, as one edit. A long one is shown as `[pasted 500 lines]`.
     pub fn paste(&mut self, text: &str) {
         let lines = text.lines().count();
-        let words = format!("[pasted {lines} lines]");
+        self.paste_as(text, &format!("[pasted {lines} lines]"));
+    }
+
+    /// Inserts a text at the cursor, as one edit. A long one is shown as these words.
+    pub fn paste_as(&mut self, text: &str, words: &str) {
+        let lines = text.lines().count();
         let room = TEXT_MAX.saturating_sub(self.whole().len());
         let fits = text.len() <= room && self.text.len() + words.len() <= TEXT_MAX;
         if lines <= PASTED_LINES || !fits {
@@ -116,7 +121,7 @@ impl Editor {
             return self.note_foreign(text);
         }
         let at = self.cursor;
-        self.insert(&words);
+        self.insert(words);
         self.folds.add(at..at + words.len(), text);
     }
 

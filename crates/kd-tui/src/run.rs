@@ -420,9 +420,10 @@ impl Stage {
                 }
             }
             Effect::Edit(text) => self.edit(&text),
-            Effect::Shell(line) => self.ask(move |_| match shell::run(&line) {
-                Ok(output) => Msg::Ran(output),
-                Err(error) => Msg::Refused(format!("/bin/sh cannot be started: {error}")),
+            Effect::Shell(line) => self.ask(move |_| {
+                let output = shell::run(&line);
+                let why = |error| format!("/bin/sh cannot be started: {error}");
+                Msg::Ran(line, output.map_err(why))
             }),
             Effect::Remember(text) => {
                 let host = self.host.clone();

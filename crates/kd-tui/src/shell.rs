@@ -1,5 +1,6 @@
 //! Runs a shell line that the user typed, and returns its output as text for a message.
 
+use crate::app::Output;
 use kd_core::attached;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -14,16 +15,15 @@ const OUTPUT_MAX: usize = 64 << 10;
 /// Time after which a command is stopped.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Runs a line with `/bin/sh` in the working folder, without input. Returns a fenced block with its output and, unless it
-/// succeeded, how it ended.
+/// Runs a line with `/bin/sh` in the working folder, without input.
 ///
 /// # Errors
 /// The shell cannot be started.
-pub(crate) fn run(line: &str) -> io::Result<String> {
+pub(crate) fn run(line: &str) -> io::Result<Output> {
     run_within(line, TIME_MAX)
 }
 
-fn run_within(line: &str, time_max: Duration) -> io::Result<String> {
+fn run_within(line: &str, time_max: Duration) -> io::Result<Output> {
     let (mut reader, writer) = io::pipe()?;
     let mut child = Command::new("/bin/sh")
         .args(["-c", line])
@@ -39,17 +39,19 @@ fn run_within(line: &str, time_max: Duration) -> io::Result<String> {
     }
     stop(&mut child);
     let mut text = String::from_utf8_lossy(&output).into_owned();
-    if let Some(ended) = ended {
+    let lines = text.lines().count();
+    if let Some(ended) = &ended {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
         text.push_str(&format!("[{ended}]\n"));
     }
-    Ok(attached::block(
-        &format!("output of {line}"),
-        output.len() as u64,
-        &text,
-    ))
+    let name = format!("output of {line}");
+    Ok(Output {
+        block: attached::block(&name, output.len() as u64, &text),
+        lines,
+        ended,
+    })
 }
 
 /// Reads the output until its end; returns why it was not read to its end.
@@ -106,28 +108,37 @@ mod tests {
 
     #[test]
     fn output_errors_and_the_end_are_one_block() {
+        let both = run("echo one; echo two >&2").unwrap();
+        assert_eq!((both.lines, both.ended), (2, None));
         assert_eq!(
-            run("echo one; echo two >&2").unwrap(),
+            both.block,
             "[attached: `output of echo one; echo two >&2`, 8 bytes]\n```\none\ntwo\n```"
         );
         let failed = run("printf no; exit 3").unwrap();
+        assert_eq!(failed.lines, 1);
+        assert_eq!(failed.ended.as_deref(), Some("exit status: 3"));
+        let failed = failed.block;
         assert!(
             failed.ends_with("```\nno\n[exit status: 3]\n```"),
             "{failed}"
         );
         // Nothing in the output ends the block.
-        let fenced = run("printf '```\\n@all'").unwrap();
+        let fenced = run("printf '```\\n@all'").unwrap().block;
         assert!(fenced.ends_with("````\n```\n@all\n````"), "{fenced}");
     }
 
     #[test]
     fn a_command_without_end_is_stopped() {
-        let long = run("yes").unwrap();
+        let long = run("yes").unwrap().block;
         assert!(long.ends_with("[cut at 64 KiB]\n```"));
-        let slow = run_within("echo begun; sleep 600", Duration::from_millis(200)).unwrap();
+        let slow = run_within("echo begun; sleep 600", Duration::from_millis(200))
+            .unwrap()
+            .block;
         assert!(slow.contains("begun\n[stopped after 0 s]"), "{slow}");
         // A background process keeps the output open.
-        let left = run_within("sleep 600 & echo done", Duration::from_millis(200)).unwrap();
+        let left = run_within("sleep 600 & echo done", Duration::from_millis(200))
+            .unwrap()
+            .block;
         assert!(left.contains("done\n"), "{left}");
     }
 }

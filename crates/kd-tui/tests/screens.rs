@@ -10,7 +10,7 @@ use kd_core::{
     Delta, Event, Failure, FailureKind, Message, Op, Record, SeatName, Status, ThreadId, Timestamp,
     TurnId, Usage,
 };
-use kd_tui::app::{Effect, Msg};
+use kd_tui::app::{Effect, Msg, Output};
 use kd_tui::draw::draw;
 use kd_tui::keys::Decoder;
 use kd_tui::paint::Painter;
@@ -2059,13 +2059,23 @@ fn a_shell_line_is_shown_runs_after_a_key_and_its_output_is_only_a_draft() {
         "too soon"
     );
     assert_eq!(shells(&play.keys_at(100_400, b"y")), ["ls -la"]);
+    assert!(!play.shows("not run yet"));
+    assert!(play.shows("running: ls -la"));
     play.keys(b"Why?");
-    let output = "[attached: `output of ls -la`, 2 bytes]\n```\nx\n```";
-    let fx = play.app.update(Msg::Ran(output.into()), &no_files);
+    let block = "[attached: `output of ls -la`, 2 bytes]\n```\nx\n```".to_owned();
+    let output = Output {
+        block: block.clone(),
+        lines: 1,
+        ended: None,
+    };
+    let ran = Msg::Ran("ls -la".into(), Ok(output));
+    let fx = play.app.update(ran, &no_files);
     assert!(fx.is_empty(), "{fx:?}");
     let whole = play.app.editor.whole().into_owned();
-    assert_eq!(whole, format!("Why?\n\n{output}\n"));
+    assert_eq!(whole, format!("Why?\n\n{block}\n"));
     assert!(play.shows("nothing is sent yet"));
+    assert!(!play.shows("running: ls"));
+    assert!(play.shows("ran ls -la: 1 line, exit status: 0"));
     let sent = play.keys(b"\r");
     let body = sent.iter().find_map(|fx| match fx {
         Effect::Send(Op::Say { body, .. }) => Some(body.clone()),
@@ -2076,11 +2086,51 @@ fn a_shell_line_is_shown_runs_after_a_key_and_its_output_is_only_a_draft() {
     play.keys_at(200_000, b"!rm x\r");
     assert!(shells(&play.keys_at(200_900, b"n")).is_empty());
     assert_eq!(play.app.editor.text(), "!rm x");
+    assert!(!play.shows("not run yet") && play.shows("not run: rm x"));
     let mut play = Play::with(allowed(), Vec::new());
     assert!(!goes_out(&play.keys(b"\x1b[200~!rm x\x1b[201~\r")));
     assert!(play.shows("run it? y: yes"));
+}
+
+#[test]
+fn long_output_of_a_shell_line_is_folded_under_its_name() {
+    let output = || Output {
+        block: format!(
+            "[attached: `output`, 20 bytes]\n```\n{}```",
+            "x\n".repeat(10)
+        ),
+        lines: 10,
+        ended: Some("exit status: 2".into()),
+    };
     let mut play = Play::new(Vec::new());
-    assert!(goes_out(&play.keys(b"!ls\r")));
+    let ran = Msg::Ran("ls".into(), Ok(output()));
+    play.app.update(ran, &no_files);
+    assert_eq!(play.app.editor.text(), "[output of ls, 10 lines]");
+    assert!(play.app.editor.whole().contains("x\nx\n"));
+    assert!(play.shows("Ctrl+G shows it; nothing is sent yet"));
+    assert!(play.shows("ran ls: 10 lines, exit status: 2"));
+    // The label names no file.
+    let mut play = Play::new(Vec::new());
+    let ran = Msg::Ran("cat @src/main.rs".into(), Ok(output()));
+    play.app.update(ran, &no_files);
+    assert_eq!(play.app.editor.text(), "[output of cat …, 10 lines]");
+    let ran = Msg::Ran("ls".into(), Err("/bin/sh cannot be started".into()));
+    play.app.update(ran, &no_files);
+    assert!(play.shows("not run: ls") && play.shows("/bin/sh cannot be started"));
+}
+
+#[test]
+fn what_looks_like_a_shell_line_is_sent_only_at_a_second_enter() {
+    let mut play = Play::new(Vec::new());
+    assert!(!goes_out(&play.keys(b"!ls\r")));
+    assert_eq!(play.app.editor.text(), "!ls");
+    assert!(play.shows("! runs nothing (chat.shell is off); Enter again sends it as text"));
+    // Another line is another question.
+    assert!(!goes_out(&play.keys(b" -l\r")));
+    assert!(goes_out(&play.keys(b"\r")));
+    // Once more: sent words are no answer about later ones. An exclamation is text.
+    assert!(!goes_out(&play.keys(b"!ls -l\r")));
+    assert!(goes_out(&play.keys(b"\x15!!! no\r")));
 }
 
 #[test]

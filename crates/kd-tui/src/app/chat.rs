@@ -166,6 +166,9 @@ impl App {
         if self.editor.text().trim().is_empty() {
             return;
         }
+        if self.warns_of_shell() {
+            return;
+        }
         // Pasted, recalled and edited texts attach nothing.
         let typed = self.editor.typed().to_owned();
         self.is_typed = self.editor.is_typed();
@@ -210,6 +213,24 @@ impl App {
         let line = text.strip_prefix('!')?.trim();
         let is_one = !line.is_empty() && !line.contains('\n');
         (self.settings.shell && is_one).then(|| line.to_owned())
+    }
+
+    /// Where shell lines are not allowed: says so about an input that looks like one, the first time. Returns whether it did.
+    fn warns_of_shell(&mut self) -> bool {
+        let text = self.editor.whole().trim_end().to_owned();
+        let begins =
+            |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "./~".contains(c));
+        let looks_so = text.strip_prefix('!').is_some_and(begins) && !text.contains('\n');
+        let warned = self.not_run.take();
+        if self.settings.shell || !looks_so || warned.as_ref() == Some(&text) {
+            return false;
+        }
+        self.not_run = Some(text);
+        let key = self.settings.keys.label(Action::Send);
+        self.tell(format!(
+            "! runs nothing (chat.shell is off); {key} again sends it as text"
+        ));
+        true
     }
 
     fn escape(&mut self, fx: &mut Vec<Effect>) {

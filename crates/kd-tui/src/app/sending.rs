@@ -5,6 +5,7 @@ use super::{App, Effect};
 use crate::editor::Move;
 use crate::keymap::Action;
 use crate::keys::{Code, Key};
+use crate::text::{clean, wrap};
 use kd_app::{Said, Unsaid};
 use kd_core::mention;
 use kd_core::slash::Way;
@@ -58,6 +59,20 @@ pub struct Consent {
     /// The time when it was first shown.
     shown: Option<Timestamp>,
 }
+
+/// The output of a shell line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// The block for a message, which also tells how the line ended.
+    pub block: String,
+    /// The number of lines in it.
+    pub lines: usize,
+    /// How the line ended, unless it succeeded.
+    pub ended: Option<String>,
+}
+
+/// Maximum columns of a shell line above its folded output.
+const LABEL_COLUMNS_MAX: usize = 40;
 
 impl App {
     /// Notes that a message is saved: the draft that was put aside for it comes back.
@@ -268,7 +283,7 @@ impl App {
                 let consent = self.consent.take();
                 match consent.map(|consent| consent.asks) {
                     Some(Asks::Command(line)) => {
-                        self.tell(format!("runs: {line}"));
+                        self.renote(&line, &format!("running: {line}"));
                         fx.push(Effect::Shell(line));
                     }
                     Some(Asks::Files) | None => {
@@ -292,7 +307,7 @@ impl App {
             self.editor.give_back(text, self.is_typed);
             return self.tell("a message waits for its files: try again");
         }
-        self.note(format!("not run yet, in this folder: {line}"));
+        self.note(not_yet(line));
         self.consent = Some(Consent {
             asks: Asks::Command(line.to_owned()),
             doubts: line.to_owned(),
@@ -300,22 +315,59 @@ impl App {
         });
     }
 
+    /// Says in the log what became of a shell line, in the place of the notice that it has not run.
+    fn renote(&mut self, line: &str, text: &str) {
+        let before = [not_yet(line), format!("running: {line}")];
+        let is_renoted = before
+            .iter()
+            .any(|old| self.log.view.replace_notice(old, text));
+        if !is_renoted {
+            self.note(text.to_owned());
+        }
+        self.dirty = true;
+    }
+
     /// Adds the output of a shell line to the draft. Nothing is sent.
-    pub(super) fn ran(&mut self, output: &str) {
+    pub(super) fn ran(&mut self, line: &str, output: Result<Output, String>) {
+        let output = match output {
+            Ok(output) => output,
+            Err(why) => {
+                self.renote(line, &format!("not run: {line}"));
+                return self.refuse(why);
+            }
+        };
+        let lines = match output.lines {
+            1 => "1 line".to_owned(),
+            n => format!("{n} lines"),
+        };
+        let ended = output.ended.as_deref().unwrap_or("exit status: 0");
+        self.renote(line, &format!("ran {line}: {lines}, {ended}"));
         let gap = match self.editor.is_empty() {
             true => "",
             false => "\n\n",
         };
         self.editor.go(Move::End);
-        self.editor.paste(&format!("{gap}{output}\n"));
-        self.tell("the output is in your draft; nothing is sent yet");
+        // An @ in the label would name a file.
+        let named = line
+            .split_once('@')
+            .map_or_else(|| line.to_owned(), |(begin, _)| format!("{begin}…"));
+        let named = wrap::clip(&clean::line(&named), LABEL_COLUMNS_MAX);
+        let label = format!("[output of {named}, {lines}]");
+        self.editor
+            .paste_as(&format!("{gap}{}\n", output.block), &label);
+        let key = self.settings.keys.label(Action::Editor);
+        self.tell(match self.editor.text().ends_with(&label) {
+            true => format!("the output is in your draft, {key} shows it; nothing is sent yet"),
+            false => "the output is in your draft; nothing is sent yet".to_owned(),
+        });
     }
 
     fn decline(&mut self, fx: &mut Vec<Effect>) {
         if let Some(Asks::Command(line)) = self.consent.as_ref().map(|consent| &consent.asks) {
-            let text = format!("!{line}");
+            let line = line.clone();
             self.consent = None;
-            self.put_back(&text, true);
+            self.renote(&line, &format!("not run: {line}"));
+            self.put_back(&format!("!{line}"), true);
             return self.tell("not run");
         }
         let next = "not sent; in `backticks`, @NAME is text";
@@ -323,6 +375,11 @@ impl App {
         self.weigh(fx);
         self.post(fx);
     }
+}
+
+/// Returns the notice about a shell line that waits for a yes.
+fn not_yet(line: &str) -> String {
+    format!("not run yet, in this folder: {line}")
 }
 
 /// Returns the effect that sends a message whose files are read.
