@@ -4,21 +4,15 @@
 //! do not fit its name is never read.
 
 use crate::beneath::{Folder, Kind};
-use crate::bounds::{self, Bound};
+use crate::bounds;
 use crate::error::Error;
 use crate::{frontmatter, index};
-use kd_core::media::{self, Attachment, CopyName, DOCUMENT_BYTES_MAX, MediaKind, Named};
+use kd_core::media::{self, Attachment, CopyName, MediaKind, Named};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The end of the name of a message of the user.
 const KINGS: &str = "-king.md";
-/// A copy.
-const COPY: Bound = Bound {
-    what: "an attached picture or document",
-    bytes: DOCUMENT_BYTES_MAX,
-    why: "no larger one is attached",
-};
 
 /// Stores copies in the folder of a thread. One that is there already stays.
 ///
@@ -48,7 +42,7 @@ pub fn read(folder: &Path, named: &Named) -> Option<Attachment> {
 }
 
 fn stored(folder: &Folder, copy: &CopyName) -> Option<Vec<u8>> {
-    let bytes = folder.read(&**copy, COPY).ok().flatten()?;
+    let bytes = folder.read(&**copy, bounds::COPY).ok().flatten()?;
     copy.fits(&bytes).then_some(bytes)
 }
 
@@ -94,13 +88,21 @@ fn named_by<'a>(
             Err(error) if error.is_refused_file() => continue,
             Err(error) => return Err(error),
         };
-        let body = match frontmatter::parse(&bytes).0 {
-            Some(parsed) => parsed.body.to_string(),
-            None => String::from_utf8_lossy(&bytes).into_owned(),
-        };
-        found.extend(media::named(&body).into_iter().map(|named| named.copy));
+        found.extend(named_in(name, &bytes).into_iter().map(|named| named.copy));
     }
     Ok(found)
+}
+
+/// Returns the copies that the file of a message names; none if it is not one of the user's.
+pub(crate) fn named_in(name: &str, bytes: &[u8]) -> Vec<Named> {
+    if !name.ends_with(KINGS) {
+        return Vec::new();
+    }
+    let body = match frontmatter::parse(bytes).0 {
+        Some(parsed) => parsed.body.to_string(),
+        None => String::from_utf8_lossy(bytes).into_owned(),
+    };
+    media::named(&body)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! A checkout or an archive can hold a file of any size anywhere below `.kd`. Each bound is far above what kd writes,
 //! and low enough that a command that parses the whole file stays under 200 MB.
 
+use kd_core::media::DOCUMENT_BYTES_MAX;
+
 /// The size limit of a kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
@@ -71,6 +73,12 @@ pub const MESSAGE: Bound = Bound {
     bytes: 16 * MIB + 256 * KIB,
     why: "a question may have 16 MiB, and a chat takes up to nine times its size",
 };
+/// `attached-….png` and the like.
+pub const COPY: Bound = Bound {
+    what: "an attached picture or document",
+    bytes: DOCUMENT_BYTES_MAX,
+    why: "no larger one is attached",
+};
 /// `.kd-index.jsonl`.
 pub const INDEX: Bound = Bound {
     what: "the index of a thread",
@@ -134,8 +142,8 @@ pub const LOCK: Bound = Bound {
 
 /// Every bound.
 pub const ALL: &[Bound] = &[
-    CONFIG, STATE, META, SESSION, PENDING, MEMORY, CURRENT, MESSAGE, INDEX, EVENTS, EVENT, ROLE,
-    PERSONA, SENT, DRAFT, LOG_END, GITIGNORE, LOCK,
+    CONFIG, STATE, META, SESSION, PENDING, MEMORY, CURRENT, MESSAGE, COPY, INDEX, EVENTS, EVENT,
+    ROLE, PERSONA, SENT, DRAFT, LOG_END, GITIGNORE, LOCK,
 ];
 
 /// Names listed in one folder: 65,536 thread ids have four digits, and a thread with more messages cannot be shown

@@ -18,6 +18,7 @@ use crate::lock::{self, Lock};
 use crate::name::normalise;
 use kd_core::clean::clean_text;
 use kd_core::ids::{SeatName, ThreadId};
+use kd_core::media::CopyName;
 use serde_json::{Map, Value};
 use std::fs;
 use std::io;
@@ -614,6 +615,7 @@ pub(crate) fn expects_in_thread(name: &str) -> Option<Expected> {
         _ if stream_member(file).is_some() || is_stray_queue(name) => Expected::File(None),
         _ if name.starts_with('.') && name.ends_with(".lock") => Expected::File(None),
         _ if crate::index::entry(name).is_some() => Expected::File(Some(bounds::MESSAGE)),
+        _ if CopyName::parse(name).is_some() => Expected::File(Some(bounds::COPY)),
         _ => return None,
     })
 }

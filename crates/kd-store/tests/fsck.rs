@@ -8,6 +8,7 @@
 use crate::common;
 
 use common::{draft, layout, thread};
+use kd_core::media::Attachment;
 use kd_core::names::KING;
 use kd_store::fsck::{self, Kind, Report};
 use kd_store::stream::PATIENCE;
@@ -483,4 +484,48 @@ fn only_what_can_be_read_is_counted() {
     stage.put("0005-codex.md", "");
     let thread = Thread::open(&stage.place()).unwrap();
     assert_eq!(thread.count_readable().unwrap(), 3);
+}
+
+#[test]
+fn copies_of_attachments_are_known_and_those_that_are_missing_or_changed_are_found() {
+    let stage = Stage::new();
+    let picture = |last: u8| {
+        let bytes = [&b"\x89PNG\r\n\x1a\n"[..], &[last]].concat();
+        Attachment::new("shot.png", bytes).unwrap()
+    };
+    let all = [1, 2, 3].map(picture);
+    let blocks: Vec<String> = all.iter().map(Attachment::block).collect();
+    let head = HEAD.replace("from: codex", "from: king");
+    stage.put(
+        "0003-king.md",
+        format!("{head}---\n\nSee.\n\n{}\n", blocks.join("\n\n")),
+    );
+    // What members repeat attaches nothing.
+    let block = picture(9).block();
+    stage.put("0004-codex.md", format!("{HEAD}---\n\nSee.\n\n{block}\n"));
+    for file in &all {
+        stage.put(&file.copy, &file.bytes);
+    }
+    assert_eq!(kinds(&stage.check()), []);
+    let folder = stage.place().path;
+    let [_, missing, changed] = &all;
+    fs::remove_file(folder.join(&*missing.copy)).unwrap();
+    stage.put(&changed.copy, &missing.bytes);
+    let mut wrong = [
+        (Kind::NoCopy, missing.copy.to_string()),
+        (Kind::OddCopy, changed.copy.to_string()),
+    ];
+    wrong.sort_by(|a, b| a.1.cmp(&b.1));
+    let report = stage.repair();
+    assert_eq!(kinds(&report), wrong, "{report:#?}");
+    assert!(
+        report
+            .findings
+            .iter()
+            .any(|f| f.what.contains("0003-king.md names it as shot.png"))
+    );
+    assert!(!folder.join(&*changed.copy).exists(), "it was set aside");
+    // A link is no copy.
+    symlink("/etc/hosts", folder.join(&*changed.copy)).unwrap();
+    assert!(kinds(&stage.check()).contains(&(Kind::Unreadable, changed.copy.to_string())));
 }

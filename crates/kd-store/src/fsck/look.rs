@@ -1,6 +1,7 @@
 //! Finds problems. Only reads.
 
 use super::{Finding, Kind, Remedy, Report};
+use crate::attachments;
 use crate::beneath::{Folder, Item, Kind as Thing};
 use crate::bounds::{self, Bound};
 use crate::error::Error;
@@ -12,6 +13,7 @@ use crate::stream;
 use crate::thread::{self, Thread};
 use kd_core::Message;
 use kd_core::formats::Newer;
+use kd_core::media::CopyName;
 use kd_core::message::CHOSEN;
 use kd_core::names::KING;
 use kd_core::text::Text;
@@ -45,6 +47,7 @@ pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error>
                 continue;
             }
         };
+        missing_copies(&open, entry, &bytes, &mut findings);
         let (parsed, flaws) = frontmatter::parse(&bytes);
         if let Some(parsed) = parsed {
             let at = parsed.at.unwrap_or(time);
@@ -363,7 +366,9 @@ fn others(
             continue;
         }
         match layout::expects_in_thread(&name) {
-            Some(expected) => findings.extend(misfit(folder, &item, expected)),
+            Some(expected) => {
+                findings.extend(misfit(folder, &item, expected).or_else(|| odd_copy(folder, &name)))
+            }
             None if !name.starts_with('.') => {
                 let what = "it is no part of a thread; it is left alone";
                 let path = folder.path().join(&item.name);
@@ -373,6 +378,35 @@ fn others(
         }
     }
     Ok(())
+}
+
+/// Reports the pictures and documents of a message of which there is no copy.
+fn missing_copies(folder: &Folder, entry: &Entry, bytes: &[u8], findings: &mut Vec<Finding>) {
+    for named in attachments::named_in(&entry.name, bytes) {
+        if let Ok(None) = folder.look(&*named.copy) {
+            let what = format!(
+                "it is missing: {} names it as {}, and members are not shown it",
+                entry.name, named.name
+            );
+            let path = folder.path().join(&*named.copy);
+            findings.push(found(Kind::NoCopy, path, what, None));
+        }
+    }
+}
+
+/// Reports a copy whose bytes are not those of its name.
+fn odd_copy(folder: &Folder, name: &str) -> Option<Finding> {
+    let copy = CopyName::parse(name)?;
+    let path = || folder.path().join(name);
+    match folder.read(name, bounds::COPY) {
+        Ok(Some(bytes)) if !copy.fits(&bytes) => {
+            let what = "its bytes are not those that were attached: members are not shown it";
+            let remedy = Some(Remedy::SetAside);
+            Some(found(Kind::OddCopy, path(), what.into(), remedy))
+        }
+        Ok(_) => None,
+        Err(error) => Some(unreadable(path(), &error)),
+    }
 }
 
 /// Checks that a file, if it exists, is a JSON object.

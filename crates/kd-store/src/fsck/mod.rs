@@ -51,6 +51,10 @@ pub enum Kind {
     FiveDigits,
     /// A message of the user chooses an answer that does not exist. It is read as a message that asks.
     StrayChoice,
+    /// A message of the user names a picture or document of which there is no copy. Members are not shown it.
+    NoCopy,
+    /// A copy of a picture or document has other bytes than its name says. Members are not shown it.
+    OddCopy,
     /// An unknown file or folder. It is left alone.
     Alien,
 }
@@ -77,6 +81,8 @@ impl Kind {
             Kind::Crlf => "crlf",
             Kind::FiveDigits => "five_digits",
             Kind::StrayChoice => "stray_choice",
+            Kind::NoCopy => "no_copy",
+            Kind::OddCopy => "odd_copy",
             Kind::Alien => "alien",
         }
     }
@@ -85,7 +91,7 @@ impl Kind {
     pub fn is_note(self) -> bool {
         matches!(
             self,
-            Kind::Crlf | Kind::FiveDigits | Kind::StrayChoice | Kind::Alien
+            Kind::Crlf | Kind::FiveDigits | Kind::StrayChoice | Kind::NoCopy | Kind::Alien
         )
     }
 }
