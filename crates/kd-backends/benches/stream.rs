@@ -180,6 +180,7 @@ fn member() -> Member {
 fn request() -> Request {
     Request {
         attachments: Vec::new(),
+        schema_of_user: false,
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             history: "Why?".into(),

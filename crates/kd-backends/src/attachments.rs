@@ -2,13 +2,56 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kd_core::media::{Attachment, MediaKind, unseen_line, unseen_notice};
+use kd_core::media::{Attachment, CopyName, MediaKind, unseen_line, unseen_notice};
 use kd_core::request::{Picture, PictureSource};
 use kd_core::{Delta, Request};
 use serde_json::{Value, json};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Mutex, PoisonError};
 
 /// How many times the estimated tokens of a file are reserved.
 const FILE_RESERVE: u64 = 2;
+/// Maximum number of refusals that are remembered.
+const REFUSED_MAX: usize = 64;
+
+/// Files that models of a service refused, while the process runs. Others may be accepted by the same model: a refusal
+/// can be about one broken picture.
+#[derive(Debug, Default)]
+pub(crate) struct RefusedFiles(Mutex<VecDeque<Refused>>);
+
+#[derive(Debug)]
+struct Refused {
+    model: String,
+    copies: BTreeSet<CopyName>,
+    why: String,
+}
+
+impl RefusedFiles {
+    /// Remembers that a model refused these files together.
+    pub(crate) fn add(&self, model: &str, files: &[Attachment], why: String) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= REFUSED_MAX {
+            all.pop_front();
+        }
+        all.push_back(Refused {
+            model: model.to_owned(),
+            copies: files.iter().map(|file| file.copy.clone()).collect(),
+            why,
+        });
+    }
+
+    /// Returns why a model will not take these files: it refused all or some of them; `None` if that is not known.
+    pub(crate) fn find(&self, model: &str, files: &[Attachment]) -> Option<String> {
+        if files.is_empty() {
+            return None;
+        }
+        let copies: BTreeSet<CopyName> = files.iter().map(|file| file.copy.clone()).collect();
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            |refused: &&Refused| refused.model == model && refused.copies.is_subset(&copies);
+        all.iter().find(known).map(|refused| refused.why.clone())
+    }
+}
 
 /// Removes the files that a backend does not take. Returns the line for the member and the notice for the user; `None` if
 /// it takes all.

@@ -214,6 +214,7 @@ fn question(member: &Member, agent: bool, limit: Duration) -> Request {
     sampling.max_tokens = Some(TOKENS);
     Request {
         attachments: Vec::new(),
+        schema_of_user: false,
         seat: member.name.clone(),
         prompt: Prompt {
             history: history.into(),

@@ -1,5 +1,6 @@
 //! Model services. Input: a name and its settings. Output: a [`Service`] that its members share.
 
+use crate::attachments::RefusedFiles;
 use crate::env::Env;
 use crate::guard::{GatedService, Limit};
 use crate::keys::{Key, KeySource};
@@ -7,7 +8,7 @@ use crate::transport::client::{self, Certificates, NoClient, is_loopback};
 use kd_core::config::{Config, Price, ProviderConfig, Wire, own};
 use kd_core::ledger::{Billing, Payer};
 use kd_core::prices::{Prices, Tariff};
-use kd_core::{Delta, Failure, FailureKind, Usage, spending};
+use kd_core::{Delta, Failure, FailureKind, Request, Usage, spending};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -247,6 +248,8 @@ pub(crate) struct Service {
     loopback: bool,
     /// Models that rejected a schema, and how they are asked since.
     forms: Mutex<BTreeMap<String, AskedForm>>,
+    /// Files that its models refused.
+    pub(crate) refused_files: RefusedFiles,
     key: OnceCell<Option<Key>>,
     clients: Arc<Clients>,
     env: Env,
@@ -259,9 +262,27 @@ impl Service {
         forms.get(model).copied().unwrap_or_default()
     }
 
+    /// Returns the form in which to ask again after a model refused one. It is remembered for later requests, unless
+    /// the schema is the user's: another schema may well be accepted.
+    pub(crate) fn less_strict(
+        &self,
+        model: &str,
+        request: &Request,
+        refused: AskedForm,
+    ) -> AskedForm {
+        let next = match refused {
+            AskedForm::Schema => AskedForm::Object,
+            _ => AskedForm::Words,
+        };
+        match request.schema_of_user {
+            true => next,
+            false => self.remember_form(model, next),
+        }
+    }
+
     /// Remembers, while the process runs, that a model accepts nothing stricter than this form. Returns the form to
     /// use: a concurrent request may have found that an even less strict one is needed.
-    pub(crate) fn remember_form(&self, model: &str, form: AskedForm) -> AskedForm {
+    fn remember_form(&self, model: &str, form: AskedForm) -> AskedForm {
         let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
         let known = forms.entry(model.to_owned()).or_default();
         *known = form.max(*known);
@@ -325,6 +346,7 @@ impl Service {
             wire,
             loopback,
             forms: Mutex::default(),
+            refused_files: RefusedFiles::default(),
             model: config.model.clone(),
             limit: config
                 .requests_per_minute

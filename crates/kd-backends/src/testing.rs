@@ -9,6 +9,7 @@ use kd_core::{Delta, Failure, Prompt, Request, Sampling, SeatName};
 pub(crate) fn request(question: &str) -> Request {
     Request {
         attachments: Vec::new(),
+        schema_of_user: false,
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             history: question.into(),

@@ -86,6 +86,7 @@ fn seats_of_zoe(config: &Config) -> Vec<Member> {
 async fn start(backends: &Backends, member: &Member) {
     let request = Request {
         attachments: Vec::new(),
+        schema_of_user: false,
         seat: member.name.clone(),
         prompt: Prompt {
             turn: "Go.".into(),

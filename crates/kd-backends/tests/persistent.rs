@@ -119,6 +119,7 @@ fn backed(backend: &str) -> AgentConfig {
 fn request(question: &str) -> Request {
     Request {
         attachments: Vec::new(),
+        schema_of_user: false,
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             history: question.into(),

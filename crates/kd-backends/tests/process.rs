@@ -95,6 +95,7 @@ fn recording(name: &str) -> PathBuf {
 fn request(question: &str) -> Request {
     Request {
         attachments: Vec::new(),
+        schema_of_user: false,
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             history: question.into(),

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{KEY, hear, provider, request, seat};
+use kd_core::media::Attachment;
 use kd_core::{Delta, FailureKind, Finish};
 use kd_fake::{Fake, Reply, Script, Step, Wire};
 use serde_json::json;
@@ -25,6 +26,8 @@ on_every_wire!(
     a_long_history_arrives_with_its_length_and_at_each_attempt,
     a_schema_is_sent_and_words_around_the_answer_are_kept,
     a_refused_form_is_asked_for_less_strictly_from_then_on,
+    a_refused_schema_of_the_user_takes_the_schema_from_no_other_request,
+    refused_files_are_not_sent_to_the_model_again_and_others_are,
     another_refusal_is_not_taken_for_one_of_the_form,
     delays_between_pieces_do_no_harm,
     bytes_one_by_one_do_no_harm,
@@ -235,6 +238,56 @@ async fn a_refused_form_is_asked_for_less_strictly_from_then_on(wire: Wire) {
         assert!(form(at).is_null(), "{}", form(at));
         assert!(seen[at].json().to_string().contains("JSON schema allows"));
     }
+}
+
+async fn a_refused_schema_of_the_user_takes_the_schema_from_no_other_request(wire: Wire) {
+    let word = || Reply::words(&["Vote: yes"]);
+    let replies = vec![refusal_of_form(wire), refusal_of_form(wire), word(), word()];
+    let fake = Fake::start(Script::then(wire, replies)).await.unwrap();
+    let backend = seat(provider(&fake, wire));
+    let mut asked = request();
+    asked.schema = Some(json!({"type": "object", "properties": {"n": {"pattern": "^x"}}}));
+    asked.schema_of_user = true;
+    assert_eq!(hear(&*backend, asked).await.whole(), "Vote: yes");
+    let mut own = request();
+    own.schema = Some(json!({"type": "object", "properties": {"vote": {"type": "string"}}}));
+    assert_eq!(hear(&*backend, own).await.whole(), "Vote: yes");
+    let seen = fake.seen();
+    assert_eq!(seen.len(), 4, "asked three times, then once");
+    let last = seen[3].json();
+    let schema = match wire {
+        Wire::Gemini => &last["generationConfig"]["responseJsonSchema"],
+        Wire::Anthropic => &last["output_config"]["format"]["schema"],
+        _ => &last["response_format"]["json_schema"]["schema"],
+    };
+    assert!(schema["properties"]["vote"].is_object(), "{last}");
+}
+
+async fn refused_files_are_not_sent_to_the_model_again_and_others_are(wire: Wire) {
+    let refusal = Reply::Status {
+        code: 400,
+        headers: Vec::new(),
+        body: Some(wire.error_body(400, "this model does not support image input")),
+    };
+    let word = || Reply::words(&["Seen."]);
+    let replies = vec![refusal, word(), word(), word(), word()];
+    let fake = Fake::start(Script::then(wire, replies)).await.unwrap();
+    let backend = seat(provider(&fake, wire));
+    let picture = |last: u8| {
+        let bytes = [&b"\x89PNG\r\n\x1a\n"[..], &[last]].concat();
+        Attachment::new("shot.png", bytes).unwrap()
+    };
+    let (one, two) = (picture(1), picture(2));
+    for files in [vec![one.clone()], vec![two.clone(), one], vec![two]] {
+        let mut asked = request();
+        asked.attachments = files;
+        assert_eq!(hear(&*backend, asked).await.whole(), "Seen.");
+    }
+    let has = |body: serde_json::Value| body.to_string().contains("iVBORw0KGg");
+    let sent: Vec<bool> = fake.seen().iter().map(|seen| has(seen.json())).collect();
+    assert_eq!(sent, [true, false, false, true]);
+    let told = fake.seen()[2].json().to_string();
+    assert!(told.contains("You cannot see shot.png"), "{told}");
 }
 
 async fn another_refusal_is_not_taken_for_one_of_the_form(wire: Wire) {

@@ -192,6 +192,9 @@ pub struct Request {
     /// The required JSON schema of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<serde_json::Value>,
+    /// Whether the schema is the user's. A service may refuse it for what it says, which tells nothing about others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub schema_of_user: bool,
     /// The timeouts.
     pub deadlines: Deadlines,
     /// Whether an agent may change files.

@@ -728,6 +728,7 @@ mod tests {
             if let Input::Op(Op::Resume) | Input::Freed { .. } = input {
                 let request = Request {
                     attachments: Vec::new(),
+                    schema_of_user: false,
                     seat: SeatName::new("ada").unwrap(),
                     prompt: Prompt::default(),
                     sampling: Sampling::default(),

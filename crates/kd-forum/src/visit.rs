@@ -331,6 +331,7 @@ impl Visit {
         };
         Step::Ask(Box::new(Request {
             attachments: Vec::new(),
+            schema_of_user: false,
             seat: self.member.name.clone(),
             prompt,
             sampling: self.member.sampling.clone(),

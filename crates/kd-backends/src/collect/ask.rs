@@ -88,11 +88,7 @@ impl Call {
             if !is_form {
                 return answer;
             }
-            let next = match form {
-                AskedForm::Schema => AskedForm::Object,
-                _ => AskedForm::Words,
-            };
-            form = service.remember_form(&self.link.model, next);
+            form = service.less_strict(&self.link.model, request, form);
         }
     }
 

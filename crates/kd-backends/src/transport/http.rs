@@ -12,7 +12,7 @@ use crate::transport::body::{Written, cache_key};
 use crate::transport::sse::{Event, Splitter, TooLong};
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
-use kd_core::media::MediaKind;
+use kd_core::media::{Attachment, MediaKind};
 use kd_core::request::ToolCall;
 use kd_core::{Delta, Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -465,27 +465,36 @@ impl Call {
     }
 
     /// Sends the request; returns a successful response. If a service refuses the form of the answer, asks again with a
-    /// less strict one, and keeps that for later requests. If it refuses a request with files, asks again without them:
-    /// most models that read no pictures are known only by their refusal.
+    /// less strict one, and keeps that for later requests unless the schema is the user's. If it refuses a request with
+    /// files, asks again without them, and does not send them to this model again: most models that read no pictures are
+    /// known only by their refusal.
     async fn begin(
         &mut self,
         request: &mut Request,
         unseen: &mut Vec<Delta>,
     ) -> Result<(reqwest::Response, Permit), Failure> {
         let mut form = self.service.form(&self.model);
+        let mut refused: Option<(Vec<Attachment>, String)> = None;
+        let known = &self.service.refused_files;
+        if let Some(why) = known.find(&self.model, &request.attachments) {
+            unseen.extend(leave_out(request, |_| false, &why));
+        }
         loop {
             match self.send(request, form).await {
                 Err(Refusal::Form(_)) if form != AskedForm::Words => {
-                    let next = match form {
-                        AskedForm::Schema => AskedForm::Object,
-                        _ => AskedForm::Words,
-                    };
-                    form = self.service.remember_form(&self.model, next);
+                    form = self.service.less_strict(&self.model, request, form);
                 }
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    if let Some((files, why)) = refused {
+                        self.service.refused_files.add(&self.model, &files, why);
+                    }
+                    return Ok(answer);
+                }
                 Err(Refusal::Files(failure)) => {
                     let why = format!("its model does not take it ({})", failure.message);
+                    let files = request.attachments.clone();
                     unseen.extend(leave_out(request, |_| false, &why));
+                    refused = Some((files, why));
                 }
                 Err(Refusal::Form(failure) | Refusal::Other(failure)) => return Err(failure),
             }

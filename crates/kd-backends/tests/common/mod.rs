@@ -116,6 +116,7 @@ pub fn seat(config: ProviderConfig) -> Arc<dyn Backend> {
 pub fn request() -> Request {
     Request {
         attachments: Vec::new(),
+        schema_of_user: false,
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             rules: "RULES".into(),

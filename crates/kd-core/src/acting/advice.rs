@@ -148,6 +148,7 @@ pub(super) fn request(
     let turn = if held.is_some() { TURN_WRITE } else { TURN };
     Request {
         attachments: Vec::new(),
+        schema_of_user: false,
         seat: member.name.clone(),
         prompt: Prompt {
             rules: RULES.trim().to_owned(),

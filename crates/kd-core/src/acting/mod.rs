@@ -309,6 +309,7 @@ impl Acting {
         sampling.stop.extend(talk.stop.iter().cloned());
         Request {
             attachments: Vec::new(),
+            schema_of_user: talk.schema.is_some(),
             seat: acting.name.clone(),
             prompt,
             sampling,

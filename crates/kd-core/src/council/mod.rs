@@ -886,6 +886,7 @@ fn sits<'r>(roster: &'r Roster, seat: &SeatName, purpose: Purpose) -> Option<&'r
 fn request(rules: &PromptRules, member: &Member, history: History, manner: Manner) -> Request {
     Request {
         attachments: Vec::new(),
+        schema_of_user: false,
         seat: member.name.clone(),
         prompt: prompt::build(rules, member, history, manner),
         sampling: member.sampling.clone(),

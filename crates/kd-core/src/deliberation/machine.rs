@@ -443,6 +443,7 @@ impl Deliberation {
         }
         let request = Request {
             attachments: Vec::new(),
+            schema_of_user: false,
             seat: member.name.clone(),
             prompt,
             sampling,

@@ -168,6 +168,7 @@ impl Duet {
         }
         let request = Request {
             attachments: Vec::new(),
+            schema_of_user: false,
             seat: seat.clone(),
             prompt,
             sampling,

@@ -254,6 +254,7 @@ impl Formatted {
                 writable: false,
                 tools: None,
                 attachments: Vec::new(),
+                schema_of_user: native,
             }),
         });
         Turn {

@@ -224,6 +224,7 @@ fn the_member_that_concluded_writes_the_value() {
     assert!(turn.is_format());
     assert_eq!(request.seat.as_str(), "chair");
     assert_eq!(request.schema, Some(schema()));
+    assert!(request.schema_of_user);
     let prompt = request.prompt.as_text();
     for part in [
         "king: Which?",

@@ -171,6 +171,7 @@ impl Planner {
             turn,
             request: Box::new(Request {
                 attachments: Vec::new(),
+                schema_of_user: false,
                 seat: member.name.clone(),
                 prompt,
                 sampling,

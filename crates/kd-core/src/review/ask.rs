@@ -187,6 +187,7 @@ fn request(open: &OpenReview, member: usize, fenced: String, task: &str, schema:
     let member = &open.members[member];
     Request {
         attachments: Vec::new(),
+        schema_of_user: false,
         seat: member.name.clone(),
         prompt: Prompt {
             rules: open.preamble.clone(),
