@@ -2090,6 +2090,30 @@ fn a_shell_line_is_shown_runs_after_a_key_and_its_output_is_only_a_draft() {
     let mut play = Play::with(allowed(), Vec::new());
     assert!(!goes_out(&play.keys(b"\x1b[200~!rm x\x1b[201~\r")));
     assert!(play.shows("run it? y: yes"));
+    // Two lines are neither run nor sent.
+    let mut play = Play::with(allowed(), Vec::new());
+    assert!(!goes_out(&play.keys(b"\x1b[200~!rm x\n--help\x1b[201~\r")));
+    assert!(play.shows("a shell line is one line"));
+    assert_eq!(play.app.editor.text(), "!rm x\n--help");
+}
+
+#[test]
+fn a_shell_line_runs_as_typed_and_is_remembered_without_its_secret() {
+    let masking = Settings {
+        shell: true,
+        secrets: kd_core::secrets::Secrets::new(["correct-horse-battery".to_owned()]),
+        ..settings()
+    };
+    let mut play = Play::with(masking, Vec::new());
+    let key = "correct-horse-battery";
+    let typed = play.keys_at(100_000, format!("!echo {key}\r").as_bytes());
+    let kept = |fx: &Effect| matches!(fx, Effect::Remember(text) if !text.contains(key));
+    assert!(typed.iter().any(kept), "{typed:?}");
+    play.app
+        .painted(Timestamp::from_millisecond(100_000).expect("a time"));
+    let run = play.keys_at(100_900, b"y");
+    let runs = |fx: &Effect| matches!(fx, Effect::Shell(line) if *line == format!("echo {key}"));
+    assert!(run.iter().any(runs), "{run:?}");
 }
 
 #[test]

@@ -173,13 +173,19 @@ impl App {
         let typed = self.editor.typed().to_owned();
         self.is_typed = self.editor.is_typed();
         let mut text = self.editor.take();
+        // It runs as typed: nobody but the user's own shell gets it.
+        let shell_line = self.shell_line(&text);
+        if self.settings.shell && text.starts_with('!') && text.trim().contains('\n') {
+            self.editor.give_back(&text, self.is_typed);
+            return self.tell("a shell line is one line: without the `!` it is sent as text");
+        }
         let masked = self.settings.secrets.mask_in_place(&mut text);
         self.reading = false;
         // The notice was about the previous line.
         self.toast = None;
-        if let Some(line) = self.shell_line(&text) {
+        if let Some(line) = shell_line {
             fx.push(Effect::Remember(text.clone()));
-            return self.ask_to_run(&text, &line);
+            return self.ask_to_run(&format!("!{line}"), &line);
         }
         match slash::read(&text) {
             Line::Say(body) => {
