@@ -1,17 +1,20 @@
 //! A JSON schema of the user or of a client, for the answer of a council: checked before anybody is asked, and applied to
 //! the reply.
 
+mod steps;
+
 use jsonschema::{Draft, PatternOptions, Validator};
 use kd_core::clean::clean_line;
 use kd_core::output::Schema;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
+use steps::{DEPTH_MAX, PARTS_MAX, PATTERNS_MAX, Steps};
 
 /// Maximum bytes of a schema.
 pub const SCHEMA_BYTES_MAX: usize = 256 << 10;
-/// Maximum nesting of a schema. Checking a value takes stack for each level.
-const DEPTH_MAX: usize = 64;
+/// Maximum bytes of a compiled pattern.
+const PATTERN_BYTES_MAX: usize = 256 << 10;
 /// Maximum mistakes of a value that are told.
 const FAULTS_MAX: usize = 5;
 /// Maximum characters of a mistake.
@@ -22,6 +25,7 @@ const FAULT_CHARS_MAX: usize = 200;
 pub struct OutputSchema {
     json: Value,
     validator: Arc<Validator>,
+    steps: Arc<Steps>,
 }
 
 /// Why a text is no schema for answers.
@@ -42,6 +46,23 @@ pub enum BadSchema {
     /// It refers to another document.
     #[error("the schema refers to `{0}`, and nothing is fetched")]
     Remote(String),
+    /// It refers to a part that it does not have.
+    #[error("the schema refers to `{0}`, and has no schema there")]
+    Unresolved(String),
+    /// A part of it has what only the whole may have.
+    #[error("a part of the schema has `{0}`, which only the whole may have")]
+    Inner(String),
+    /// It refers to itself for the same place of a value.
+    #[error("the schema refers to itself for the same place of a value")]
+    Circular,
+    /// Values would be checked in too many steps.
+    #[error(
+        "the schema branches too often: more than {PARTS_MAX} of its parts apply to the same place of a value"
+    )]
+    Branches,
+    /// It has more than [`PATTERNS_MAX`] patterns.
+    #[error("the schema has more than {PATTERNS_MAX} patterns")]
+    Patterns,
     /// It is of a draft that is not supported.
     #[error("`$schema` is `{0}`, which is no known draft")]
     NoDraft(String),
@@ -60,6 +81,16 @@ impl BadSchema {
                 "a schema is an object such as {\"type\": \"object\", \"properties\": {…}}"
             }
             Self::Remote(_) => "copy what it refers to into `$defs`, and refer to \"#/$defs/NAME\"",
+            Self::Unresolved(_) | Self::Inner(_) => {
+                "put each part into `$defs`, without `$id` and `$schema`, and refer to \"#/$defs/NAME\""
+            }
+            Self::Circular => {
+                "let a part refer to itself only inside `properties`, `items` or `additionalProperties`"
+            }
+            Self::Branches => {
+                "put fewer `anyOf`, `oneOf` and `allOf` into each other, also through `$ref`"
+            }
+            Self::Patterns => "use `enum`, or describe the form of a text in `description`",
             Self::NoDraft(_) => {
                 "leave `$schema` out, or use \"https://json-schema.org/draft/2020-12/schema\""
             }
@@ -101,7 +132,7 @@ impl OutputSchema {
         if !json.is_object() {
             return Err(BadSchema::NoObject);
         }
-        check(&json, 0)?;
+        Steps::scan(&json)?;
         if json.to_string().len() > SCHEMA_BYTES_MAX {
             return Err(BadSchema::TooLong);
         }
@@ -112,15 +143,17 @@ impl OutputSchema {
             return Err(BadSchema::NoDraft(named.to_owned()));
         }
         let invalid = |error: jsonschema::ValidationError<'_>| BadSchema::Invalid(told(&error));
-        jsonschema::meta::validate(&json).map_err(invalid)?;
         let validator = jsonschema::options()
             .offline()
             // Its time grows with the text alone, whatever the pattern.
-            .with_pattern_options(PatternOptions::regex())
+            .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES_MAX))
+            .should_validate_formats(false)
             .build(&json)
             .map_err(invalid)?;
+        let steps = Arc::new(Steps::new(&json)?);
         Ok(Self {
             json,
+            steps,
             validator: Arc::new(validator),
         })
     }
@@ -132,10 +165,17 @@ impl Schema for OutputSchema {
     }
 
     fn allows(&self, value: &Value) -> bool {
-        self.validator.is_valid(value)
+        self.steps.can_check(value) && self.validator.is_valid(value)
     }
 
     fn faults(&self, value: &Value) -> Vec<String> {
+        if !self.steps.can_check(value) {
+            return vec!["it is too large or too deep for this schema".to_owned()];
+        }
+        // The mistakes of `anyOf` hold those of all its branches.
+        if !self.steps.can_tell(value) {
+            return vec!["it does not match the schema".to_owned()];
+        }
         let faults = self.validator.iter_errors(value).take(FAULTS_MAX);
         faults.map(|fault| told(&fault)).collect()
     }
@@ -154,24 +194,6 @@ fn told(error: &jsonschema::ValidationError<'_>) -> String {
         place => format!("at {place}: "),
     };
     clean_line(&format!("{place}{}", error.masked()), FAULT_CHARS_MAX)
-}
-
-/// Checks nesting and references.
-fn check(schema: &Value, depth: usize) -> Result<(), BadSchema> {
-    if depth > DEPTH_MAX {
-        return Err(BadSchema::TooDeep);
-    }
-    match schema {
-        Value::Object(fields) => fields.iter().try_for_each(|(name, value)| {
-            let refers = matches!(name.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef");
-            match value.as_str().filter(|to| refers && !to.starts_with('#')) {
-                Some(to) => Err(BadSchema::Remote(clean_line(to, 120))),
-                None => check(value, depth + 1),
-            }
-        }),
-        Value::Array(items) => items.iter().try_for_each(|item| check(item, depth + 1)),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]
@@ -225,6 +247,26 @@ mod tests {
                 "{\"$schema\": \"https://example.com/mine\"}",
                 "`$schema` is `https://example.com/mine`, which is no known draft",
             ),
+            (
+                "{\"$ref\": \"#\"}",
+                "the schema refers to itself for the same place",
+            ),
+            (
+                "{\"$defs\": {\"a\": {\"anyOf\": [{\"$ref\": \"#/$defs/b\"}]}, \"b\": {\"$ref\": \"#/$defs/a\"}}}",
+                "the schema refers to itself for the same place",
+            ),
+            (
+                "{\"properties\": {\"a\": {\"$schema\": \"http://127.0.0.1/meta\"}}}",
+                "a part of the schema has `$schema`",
+            ),
+            (
+                "{\"properties\": {\"a\": {\"$id\": \"https://example.com/a\"}}}",
+                "a part of the schema has `$id`",
+            ),
+            (
+                "{\"enum\": [{}], \"items\": {\"$ref\": \"#/enum/0\"}}",
+                "the schema refers to `#/enum/0`, and has no schema there",
+            ),
             (&deep, "the schema is nested more than 64 levels deep"),
             (&long, "the schema is longer than 256 KiB"),
         ] {
@@ -237,10 +279,9 @@ mod tests {
     #[test]
     fn a_schema_that_refers_to_itself_ends() {
         for (schema, value, allowed) in [
-            (json!({"$ref": "#"}), json!({}), true),
             (
-                json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}),
-                json!({}),
+                json!({"items": {"$ref": "#"}, "type": "array"}),
+                json!([[[]], []]),
                 true,
             ),
             (
@@ -255,6 +296,99 @@ mod tests {
         // A pattern that other engines try in exponential time.
         let slow = OutputSchema::new(json!({"pattern": "^(a+)+$"})).expect("a schema");
         assert!(!slow.allows(&json!("a".repeat(5000) + "b")));
+    }
+
+    /// A schema whose parts each try the next one twice.
+    fn fan(keyword: &str, levels: usize) -> Value {
+        let mut parts = serde_json::Map::new();
+        for level in 0..levels {
+            let next = json!({"$ref": format!("#/$defs/a{}", level + 1)});
+            parts.insert(format!("a{level}"), json!({keyword: [next, next]}));
+        }
+        parts.insert(format!("a{levels}"), json!({"type": "object"}));
+        json!({"$defs": parts, "$ref": "#/$defs/a0"})
+    }
+
+    #[test]
+    fn a_schema_that_branches_too_often_is_refused() {
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            for levels in [40, 18, 14] {
+                let refused = OutputSchema::new(fan(keyword, levels));
+                assert_eq!(refused, Err(BadSchema::Branches), "{keyword}");
+            }
+            // Where no value is, it counts, too.
+            let mut inside = fan(keyword, 40);
+            let schema = json!({"items": {"items": {"items": {"items": {"$ref": "#/$defs/a0"}}}}});
+            inside["$ref"] = json!("#/$defs/top");
+            inside["$defs"]["top"] = schema;
+            assert_eq!(OutputSchema::new(inside), Err(BadSchema::Branches));
+            let few = OutputSchema::new(fan(keyword, 8)).expect("a schema");
+            assert_eq!(few.allows(&json!({})), keyword != "oneOf");
+        }
+    }
+
+    #[test]
+    fn a_value_that_takes_too_many_steps_is_not_checked() {
+        // Each level of a value doubles them.
+        let next = json!({"properties": {"next": {"$ref": "#"}}});
+        let schema = OutputSchema::new(json!({"allOf": [next, next], "type": "object"}));
+        let schema = schema.expect("a schema");
+        let nested = |levels| (0..levels).fold(json!({}), |value, _| json!({"next": value}));
+        assert!(schema.allows(&nested(8)));
+        assert!(!schema.allows(&nested(60)));
+        assert_eq!(
+            schema.faults(&nested(60)),
+            ["it is too large or too deep for this schema"]
+        );
+        // Mistakes are told of values that have few.
+        let any = OutputSchema::new(fan("anyOf", 10)).expect("a schema");
+        let many = json!(vec![1; 100_000]);
+        assert_eq!(any.faults(&json!("x")).len(), 1);
+        assert!(!any.allows(&many));
+        assert_eq!(any.faults(&many).len(), 1);
+        let list = json!({"items": {"anyOf": [{"type": "string"}, {"type": "null"}]}});
+        let list = OutputSchema::new(list).expect("a schema");
+        assert_eq!(list.faults(&json!([1, 2, 3, 4, 5, 6, 7])).len(), FAULTS_MAX);
+        assert_eq!(
+            list.faults(&json!(vec![1; 40_000])),
+            ["it does not match the schema"]
+        );
+    }
+
+    #[test]
+    fn patterns_are_few_and_small() {
+        let letters = json!({"pattern": "0\\p{L}{180}"});
+        let refused = OutputSchema::new(letters).expect_err("too large");
+        assert!(matches!(refused, BadSchema::Invalid(_)), "{refused}");
+        let many = |count: usize| {
+            let fields = (0..count).map(|n| (format!("p{n}"), json!({"pattern": "^a+$"})));
+            json!({"properties": fields.collect::<serde_json::Map<_, _>>()})
+        };
+        assert!(OutputSchema::new(many(PATTERNS_MAX)).is_ok());
+        let refused = OutputSchema::new(many(PATTERNS_MAX + 1));
+        assert_eq!(refused, Err(BadSchema::Patterns));
+        let names = (0..=PATTERNS_MAX).map(|n| (format!("^p{n}$"), json!(true)));
+        let names = json!({"patternProperties": names.collect::<serde_json::Map<_, _>>()});
+        assert_eq!(OutputSchema::new(names), Err(BadSchema::Patterns));
+    }
+
+    #[test]
+    fn what_values_say_is_no_keyword() {
+        let data = json!({"$ref": "http://x", "$schema": "y", "$id": "z", "pattern": "("});
+        for schema in [
+            json!({"enum": [data]}),
+            json!({"const": data}),
+            json!({"default": data, "examples": [data]}),
+            json!({"properties": {"$ref": {"type": "string"}, "id": {}, "enum": {}, "pattern": {}}}),
+        ] {
+            let taken = OutputSchema::new(schema.clone());
+            assert!(taken.is_ok(), "{schema}: {taken:?}");
+        }
+        let hidden = json!({"properties": {"enum": {"$ref": "http://x"}}});
+        assert_eq!(
+            OutputSchema::new(hidden),
+            Err(BadSchema::Remote("http://x".to_owned()))
+        );
     }
 
     #[test]
@@ -283,6 +417,11 @@ mod tests {
         ] {
             let wrong = read(&schema(), reply).expect_err(reply).to_string();
             assert!(wrong.contains(why) && !wrong.is_empty(), "{reply}: {wrong}");
+        }
+        // Each of many values is not checked.
+        for (others, found) in [(10, true), (100, false)] {
+            let others = "{\"answer\": \"MySQL\"}\n".repeat(others);
+            assert_eq!(read(&schema(), &format!("{others}{value}")).is_ok(), found);
         }
         let list = OutputSchema::new(json!({"type": "array", "items": {"type": "integer"}}));
         let list = list.expect("a schema");

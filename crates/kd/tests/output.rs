@@ -357,6 +357,37 @@ fn request(path: &str, field: &str, model: &str, schema: &Value) -> Value {
     request
 }
 
+/// A schema of 41 short parts, each of which tries the next one twice.
+fn branching() -> Value {
+    let mut parts = json!({"a40": {"type": "object"}});
+    for level in 0..40 {
+        let next = json!({"$ref": format!("#/$defs/a{}", level + 1)});
+        parts[format!("a{level}")] = json!({"allOf": [next, next]});
+    }
+    json!({"type": "object", "$defs": parts, "$ref": "#/$defs/a0"})
+}
+
+#[test]
+fn pictures_are_few_and_come_without_a_schema() {
+    let home = council::served();
+    let served = Served::models(&home);
+    let part = json!({"type": "image_url", "image_url": {"url": "https://example.org/b.png"}});
+    let (path, field, _) = APIS[0];
+    let send = |pictures: usize, form: Value| {
+        let mut shown = vec![json!({"type": "text", "text": "What is it?"})];
+        shown.extend(vec![part.clone(); pictures]);
+        let asked = json!([{"role": "user", "content": shown}]);
+        let request = json!({"model": "kd/ask", "messages": asked, field: form});
+        served.send("POST", path, &bearer(), &request)
+    };
+    let (status, text) = send(1, json!({"type": "json_object"}));
+    let error: Value = serde_json::from_str(&text).expect("JSON");
+    assert!(status == 400 && error["error"]["param"] == field, "{text}");
+    let (status, text) = send(101, Value::Null);
+    assert!(status == 400 && text.contains("101 pictures"), "{text}");
+    assert!(home.threads().is_empty(), "nobody was asked");
+}
+
 #[test]
 fn a_served_council_answers_in_a_schema_over_every_api() {
     let home = council::served();
@@ -393,6 +424,11 @@ fn a_served_council_answers_in_a_schema_over_every_api() {
         let (status, text) = ask(&remote);
         assert!(
             status == 400 && text.contains("nothing is fetched"),
+            "{path}: {text}"
+        );
+        let (status, text) = ask(&branching());
+        assert!(
+            status == 400 && text.contains("branches too often") && text.contains(field),
             "{path}: {text}"
         );
         assert_eq!(home.threads().len(), before, "nobody was asked");

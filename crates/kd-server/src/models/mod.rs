@@ -346,10 +346,17 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
     } else {
         let form = talk.schema.clone();
         match kept::acting(face, caller, council.method, (talk, acts), &transcript)? {
-            Some(talk) => kept::act(face, caller, (talk, thread), council.members).await?,
+            Some(talk) => {
+                picture::check(&talk, acts, wire.form())?;
+                kept::act(face, caller, (talk, thread), council.members).await?
+            }
             None => {
-                let output = form.map(|schema| fields::output(schema, wire.form()));
-                let given = (thread, output.transpose()?);
+                let field = wire.form();
+                // Compiling its patterns takes a moment.
+                let output = face.opening.off(&face.host, move |_| {
+                    form.map(|schema| fields::output(schema, field)).transpose()
+                });
+                let given = (thread, output.await.map_err(Fault::broken)??);
                 kept::ask(face, caller, &transcript, council, given).await?
             }
         }

@@ -1,18 +1,41 @@
 //! Pictures in requests, in any API's form.
 
 use super::fault::{Fault, NAME_CHARS_MAX};
+use kd_core::acting::Talk;
 use kd_core::clean::clean_line;
 use kd_core::request::{Picture, PictureSource};
 use serde_json::Value;
 
 /// The types that all three services accept.
 const TYPES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Maximum pictures of a conversation: each is a message of its own to the service.
+const PICTURES_MAX: usize = 100;
 /// Maximum bytes of an address.
 const URL_BYTES_MAX: usize = 8 << 10;
 
 /// Returns whether a part of a message is a picture: in Chat Completions, Responses or Messages.
 pub(super) fn is_picture(kind: &str) -> bool {
     matches!(kind, "image_url" | "input_image" | "image")
+}
+
+/// Checks the pictures of a conversation that one member answers. `form` is the field of the format for the answer.
+///
+/// # Errors
+/// If they are too many, or the answer is to have a format: without tools the text must be what the format says, and what
+/// the member that sees pictures writes is passed on unchecked.
+pub(super) fn check(talk: &Talk, has_tools: bool, form: &'static str) -> Result<(), Fault> {
+    let pictures = talk.pictures().count();
+    if pictures > PICTURES_MAX {
+        let why = format!("there are {pictures} pictures: send at most {PICTURES_MAX}");
+        return Err(Fault::invalid(None, why));
+    }
+    if pictures > 0 && !has_tools && talk.schema.is_some() {
+        let why = format!(
+            "`{form}` cannot be had with pictures: leave one of them out, or ask for the JSON in the next message"
+        );
+        return Err(Fault::invalid(Some(form), why));
+    }
+    Ok(())
 }
 
 /// Reads a picture.
@@ -42,9 +65,10 @@ pub(super) fn read(part: &Value, param: &'static str) -> Result<Picture, Fault> 
         };
         return data(media_type, content, param);
     }
-    if !url.starts_with("https://") || url.len() > URL_BYTES_MAX {
+    let is_plain = !url.contains(|c: char| c.is_control() || c.is_whitespace());
+    if !url.starts_with("https://") || url.len() > URL_BYTES_MAX || !is_plain {
         return bad(
-            "the address of a picture must begin with https:// or data:, and have at most 8 KiB",
+            "the address of a picture must begin with https:// or data:, and have at most 8 KiB and no blanks",
         );
     }
     Ok(Picture {
@@ -65,7 +89,9 @@ fn data(media_type: &str, data: &str, param: &'static str) -> Result<Picture, Fa
     }
     let body = data.trim_end_matches('=');
     let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
-    if body.is_empty() || data.len() - body.len() > 2 || !body.bytes().all(known) {
+    let padding = data.len() - body.len();
+    let is_whole = body.len() % 4 != 1 && (padding == 0 || data.len().is_multiple_of(4));
+    if body.is_empty() || padding > 2 || !is_whole || !body.bytes().all(known) {
         return Err(Fault::invalid(
             Some(param),
             "the data of a picture is not base64",
@@ -109,6 +135,11 @@ mod tests {
             "data:image/png;base64,",
             "data:image/png;base64,a b",
             "data:image/png;base64,aGk====",
+            "data:image/png;base64,A",
+            "data:image/png;base64,aGkhA",
+            "data:image/png;base64,aGk==",
+            "https://x/\r\nX: y",
+            "https://x/a b",
             "data:image/png,aGk=",
             "data:image/svg+xml;base64,aGk=",
             "data:text/html;base64,aGk=",
@@ -127,5 +158,29 @@ mod tests {
         ] {
             assert!(read(&bad, "messages").is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn pictures_are_few_and_come_without_a_format() {
+        use kd_core::request::Said;
+        let part = json!({"type": "input_image", "image_url": "https://example.org/a.png"});
+        let talk = |pictures: usize, schema: Option<Value>| {
+            let picture = read(&part, "input").expect("read");
+            let said = Said::Picture { picture };
+            Talk {
+                said: vec![said; pictures],
+                schema,
+                ..Talk::default()
+            }
+        };
+        let any = || Some(json!({"type": "object"}));
+        assert!(check(&talk(PICTURES_MAX, None), false, "text").is_ok());
+        let many = check(&talk(PICTURES_MAX + 1, None), true, "text").expect_err("refused");
+        assert!(many.message.contains("101 pictures"), "{}", many.message);
+        let formed = check(&talk(1, any()), false, "text").expect_err("refused");
+        assert_eq!(formed.param, Some("text"));
+        // With tools, the service of the member has the format.
+        assert!(check(&talk(1, any()), true, "text").is_ok());
+        assert!(check(&talk(0, any()), false, "text").is_ok());
     }
 }
