@@ -114,7 +114,7 @@ pub enum Msg {
     /// Text returned from the editor.
     Edited(String),
     /// The output of this shell line, or why it did not run.
-    Ran(String, Result<Output, String>),
+    Ran(String, std::io::Result<Output>),
     /// What this input attaches, if it names files.
     Weighed(String, Option<String>),
     /// The message whose files were read, or why it is not sent.

@@ -422,8 +422,7 @@ impl Stage {
             Effect::Edit(text) => self.edit(&text),
             Effect::Shell(line) => self.ask(move |_| {
                 let output = shell::run(&line);
-                let why = |error| format!("/bin/sh cannot be started: {error}");
-                Msg::Ran(line, output.map_err(why))
+                Msg::Ran(line, output)
             }),
             Effect::Remember(text) => {
                 let host = self.host.clone();

@@ -328,12 +328,12 @@ impl App {
     }
 
     /// Adds the output of a shell line to the draft. Nothing is sent.
-    pub(super) fn ran(&mut self, line: &str, output: Result<Output, String>) {
+    pub(super) fn ran(&mut self, line: &str, output: std::io::Result<Output>) {
         let output = match output {
             Ok(output) => output,
-            Err(why) => {
+            Err(error) => {
                 self.renote(line, &format!("not run: {line}"));
-                return self.refuse(why);
+                return self.refuse(format!("/bin/sh cannot be started: {error}"));
             }
         };
         let lines = match output.lines {
