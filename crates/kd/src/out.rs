@@ -66,7 +66,7 @@ pub(crate) fn lines(raw: bool) -> Lines<Stream<Stdout>> {
     Lines::new(stdout(), size.map(|(columns, _)| columns.into()))
 }
 
-/// Returns standard error for lines that people read, as [`lines`] does.
+/// Returns standard error for lines that people read, as [`lines()`] does.
 pub(crate) fn error_lines() -> Lines<Stream<Stderr>> {
     let size = kd_tui::terminal::size_of_stderr();
     Lines::new(stderr(), size.map(|(columns, _)| columns.into()))

@@ -905,7 +905,7 @@ fn every_output_is_what_its_schema_says() {
         let values = outputs.0.get(schema);
         let values = values.unwrap_or_else(|| panic!("no output of {schema}"));
         for value in values.iter().filter(|_| !field.is_empty()) {
-            assert_eq!(value[field], json!(version), "{schema}");
+            assert_eq!(value[field], json!(version), "{schema}: {value}");
         }
     }
     let line = &outputs.0["mark-line"][0];

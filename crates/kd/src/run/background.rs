@@ -44,8 +44,8 @@ pub(super) fn start(
     let until = Instant::now() + PATIENCE;
     while newest_message(thread)? <= seen {
         if let Some(status) = child.try_wait()? {
-            // A short round can start and end between two checks.
-            if is_completed(&log) {
+            // A short round can start and end between two checks; its log may end with a notice.
+            if newest_message(thread)? > seen || is_completed(&log) {
                 break;
             }
             return Err(died(&log, status.code()));
