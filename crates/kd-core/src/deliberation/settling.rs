@@ -150,8 +150,7 @@ fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]
         let is_choice = matches!(guess, AnswerKind::Choice { .. });
         let names_one = is_one && (lists == AnswerKind::Set || is_choice);
         kinds.extend((!(is_told && names_one)).then_some(lists));
-        // Code in the reasons for an unread option is no answer.
-        kinds.extend((!(is_told && is_choice)).then_some(AnswerKind::Code));
+        kinds.push(AnswerKind::Code);
     }
     let dated = heads.iter().any(Head::has_month);
     let mut out: Vec<Tally> = Vec::new();
@@ -223,14 +222,6 @@ mod tests {
     fn choice(options: &[&str]) -> AnswerKind {
         let options = options.iter().map(|o| (*o).to_owned()).collect();
         AnswerKind::Choice { options }
-    }
-
-    #[test]
-    fn code_beside_an_unread_yes_or_no_decides_nothing() {
-        let sides = choice(&["yes", "no"]);
-        let replies = ["`cp a b`", "`mv a b`", "`cp a b`"];
-        let settled = settle("Is 17 prime? yes or no", &sides, &sides, &replies);
-        assert!(settled.is_none_or(|settled| settled.answers != AnswerKind::Code));
     }
 
     #[test]
