@@ -276,6 +276,20 @@ impl Formatted {
         }
     }
 
+    /// Asks a member in place of the turn that ended.
+    fn ask_next(
+        &mut self,
+        member: Member,
+        wrong: Option<(&str, &Mismatch)>,
+        native: bool,
+        fx: &mut Effects,
+    ) {
+        let turn = self.ask(member, wrong, native, fx);
+        if let Stage::Formatting(formatting) = &mut self.stage {
+            formatting.turn = turn;
+        }
+    }
+
     /// Returns the turns that format if this turn, still open, is the newest of them.
     fn formatting(&mut self, turn: TurnId, saving: bool) -> Option<&mut Formatting> {
         match &mut self.stage {
@@ -393,10 +407,7 @@ impl Formatted {
             failure: failure.advise("none needed: the member is asked once more"),
             message: None,
         });
-        let turn = self.ask(member, Some((text, wrong)), native, fx);
-        if let Stage::Formatting(formatting) = &mut self.stage {
-            formatting.turn = turn;
-        }
+        self.ask_next(member, Some((text, wrong)), native, fx);
     }
 
     /// Handles a turn that broke off: asks the next member, or gives up.
@@ -439,10 +450,7 @@ impl Formatted {
             );
             fx.events.push(Event::Noticed { text });
         }
-        let turn = self.ask(member, None, native, fx);
-        if let Stage::Formatting(formatting) = &mut self.stage {
-            formatting.turn = turn;
-        }
+        self.ask_next(member, None, native, fx);
     }
 
     /// Handles the message on disk.

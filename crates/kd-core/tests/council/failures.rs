@@ -136,6 +136,15 @@ fn an_interrupt_stops_all_and_asks_what_waited() {
     assert!(prompt.contains("king: no, do that instead"));
 }
 
+/// Returns the waiting messages that went back to the user, in order.
+fn taken_back(bench: &Bench) -> Vec<&str> {
+    let back = bench.events.iter().filter_map(|e| match e {
+        Event::SayTakenBack { body, .. } => Some(body.as_str()),
+        _ => None,
+    });
+    back.collect()
+}
+
 #[test]
 fn a_second_interrupt_takes_back_what_waits() {
     let mut bench = Bench::new(Setup::default());
@@ -147,13 +156,7 @@ fn a_second_interrupt_takes_back_what_waits() {
     for name in ["claude", "codex", "cursor"] {
         bench.fail(name, FailureKind::Cancelled);
     }
-    let back: Vec<&str> = (bench.events.iter())
-        .filter_map(|e| match e {
-            Event::SayTakenBack { body, .. } => Some(body.as_str()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(back, ["second thought", "first thought"]);
+    assert_eq!(taken_back(&bench), ["second thought", "first thought"]);
     assert!(bench.speaking().is_empty());
     assert_eq!(bench.drafts.iter().filter(|d| d.turn.is_none()).count(), 1);
     bench.say("Go on");
@@ -169,13 +172,7 @@ fn what_waits_is_taken_back_without_stopping_anybody() {
     bench.say("first thought");
     bench.say("second thought");
     bench.op(Op::TakeBack);
-    let back: Vec<&str> = (bench.events.iter())
-        .filter_map(|e| match e {
-            Event::SayTakenBack { body, .. } => Some(body.as_str()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(back, ["second thought", "first thought"]);
+    assert_eq!(taken_back(&bench), ["second thought", "first thought"]);
     assert_eq!(bench.speaking().len(), 3);
     // Stopped after it, nobody is asked anything.
     bench.op(Op::Interrupt);
