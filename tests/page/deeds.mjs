@@ -247,8 +247,7 @@ await check("results of tools are folded under their names", async () => {
   const lines = Array.from({ length: 30 }, (_, at) => `| line ${at}`).join("\n");
   await page.click("#new");
   await ask(`Why did it fail?\n\nresult of run:\n${lines}`, "ask");
-  await page.waitForSelector(".king details.quoted");
-  must((await page.innerText(".king summary")) === "result of run 30 lines", await page.innerText(".king summary"));
+  await page.locator(".king summary", { hasText: /^result of run 30 lines$/ }).waitFor();
   must(!(await page.isVisible(".king details.quoted pre")), "folded");
   await page.click(".king summary");
   must((await page.innerText(".king details.quoted pre")).startsWith("line 0\nline 1\n"), "its lines");
