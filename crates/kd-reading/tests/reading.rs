@@ -495,36 +495,73 @@ fn what_an_answer_rules_out_is_no_refusal() {
     }
 }
 
-/// Prints the misread and unread replies of the corpus in `KD_REPLIES`; for newly written corpora.
+/// Prints how the replies of the file in `KD_REPLIES` are read, and with `KD_FAILURES=1` each that is not read right; for newly written
+/// corpora.
 #[test]
 #[ignore = "prints figures; holds nothing"]
 #[allow(
     clippy::disallowed_methods,
     reason = "reads the file that the caller names"
 )]
-fn figures() {
+fn measured_file() {
     let file = std::env::var("KD_REPLIES").unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
-    let (mut all, mut readable, mut read_right, mut wrong) = (0, 0, 0, 0);
-    for case in cases(&text) {
+    let shown = std::env::var("KD_FAILURES").is_ok_and(|flag| flag == "1");
+    let mut counts = std::collections::BTreeMap::<_, Counts>::new();
+    for (n, case) in cases(&text).enumerate() {
         let (kind, reply) = (
             case["kind"].as_str().unwrap(),
             case["reply"].as_str().unwrap(),
         );
         let want = case["want"].as_str();
-        all += 1;
-        readable += usize::from(want.is_some());
-        match (want, said(kind, reply)) {
-            (Some(want), Ok((got, _))) if got == want => read_right += 1,
-            (None, Err(_)) => {}
-            (want, Ok(got)) => {
-                wrong += 1;
-                println!("MISREAD {kind} {reply:?}: {got:?}, not {want:?}");
+        let said = said(kind, reply);
+        let failed = match (want, &said) {
+            (Some(want), Ok((got, _))) if got == want => None,
+            (Some(_), Ok(_)) => Some("MISREAD"),
+            (Some(_), Err(_)) => Some("unread"),
+            (None, Ok(_)) => Some("INVENTED"),
+            (None, Err(_)) => None,
+        };
+        let name = kind.split(':').next().unwrap_or_default().to_owned();
+        for name in [name, "all".to_owned()] {
+            let counts = counts.entry(name).or_default();
+            match want {
+                Some(_) => counts.readable += 1,
+                None => counts.unreadable += 1,
             }
-            (want, Err(why)) => println!("unread  {kind} {reply:?}: {why:?}, not {want:?}"),
+            match failed {
+                Some("MISREAD") => counts.misread += 1,
+                Some("INVENTED") => counts.invented += 1,
+                Some(_) => {}
+                None => counts.read += usize::from(want.is_some()),
+            }
+        }
+        if let Some(how) = failed.filter(|_| shown) {
+            println!("{how} {n} {kind} {reply:?}: {said:?}, not {want:?}");
         }
     }
-    println!("{all} replies, {readable} readable, {read_right} read right, {wrong} misread");
+    for (kind, counts) in counts {
+        let Counts {
+            readable,
+            read,
+            misread,
+            unreadable,
+            invented,
+        } = counts;
+        println!(
+            "{kind}: {read} of {readable} read, {misread} misread; {invented} of {unreadable} invented"
+        );
+    }
+}
+
+/// How the replies of a file are read.
+#[derive(Default)]
+struct Counts {
+    readable: usize,
+    read: usize,
+    misread: usize,
+    unreadable: usize,
+    invented: usize,
 }
 
 /// Prints the questions of the corpus in `KD_KINDS` whose kind is not recognized; for newly written corpora.
