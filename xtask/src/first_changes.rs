@@ -510,7 +510,7 @@ fn restore(
     }
 }
 
-/// Runs the test of a change. It has a target folder of its own: cargo takes the copy for the checkout otherwise.
+/// Runs the test of a change. It has a separate target folder; otherwise cargo mistakes the copy for the checkout.
 fn judge(root: &Path, copy: &Path, change: &Change, bless: bool) -> io::Result<bool> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

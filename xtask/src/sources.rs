@@ -37,7 +37,7 @@ pub(crate) struct PublicItem {
     pub(crate) tokens: Vec<TokenTree>,
 }
 
-/// A module of a crate, in a file of its own or inline.
+/// A module of a crate, in a separate file or inline.
 #[derive(Default)]
 pub(crate) struct Module {
     pub(crate) file: PathBuf,
@@ -303,7 +303,7 @@ impl Sources {
             if let Some(to) = own.imports.get(name) {
                 let mut through = to.clone();
                 through.extend_from_slice(&rest[at + 1..]);
-                // A name that stands for itself belongs to another crate.
+                // A name that resolves to itself belongs to another crate.
                 if through.first() == Some(name) && to.len() == 1 {
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! Gives a council a member that the program itself answers for: a backend of its own.
+//! Adds a custom backend: the program itself answers for one member of the council.
 //!
 //! `cargo run -p kd-app --example custom_backend`
 #![allow(clippy::print_stdout)]

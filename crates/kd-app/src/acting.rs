@@ -59,7 +59,7 @@ fn place(
 ) -> Result<(Layout, Thread, Option<TempDir>), UserError> {
     match old {
         Some(thread) => Ok((env.layout()?, thread, None)),
-        // It is not the user's: no thread of theirs tells it.
+        // A side request is not the user's question, so it is not written to their threads.
         None if aside => {
             let (layout, folder) = scratch(env)?;
             let thread = Thread::create(&layout, &names(seated))?;

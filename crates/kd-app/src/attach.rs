@@ -270,7 +270,7 @@ impl Attaching {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// Reads the files. `prices` are those of the members that get them: what they cost is told where all are known.
+    /// Reads the files. `prices` are those of the members that get them: the cost is shown if all prices are known.
     ///
     /// # Errors
     /// If a file cannot be read or is too long, or a file of `--attach` is of no known kind.

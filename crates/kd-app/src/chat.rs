@@ -558,7 +558,7 @@ impl Chat {
         }
     }
 
-    /// Prepares what answers a question, or the user's last one, in a way of its own.
+    /// Prepares an aside, for example a debate, about a question or about the user's last one.
     ///
     /// # Errors
     /// If there is no question, or nobody can answer it.
@@ -707,8 +707,8 @@ impl Chat {
     }
 }
 
-/// Says how the members of a thread differ from those of the settings. Another order of the same members is told only where
-/// it is that of their turns.
+/// Says how the members of a thread differ from those of the settings. Another order of the same members is reported only
+/// where turns follow that order.
 fn differing(here: &[SeatName], own: &[SeatName], in_order: bool) -> Option<String> {
     let sorted = |names: &[SeatName]| {
         let mut names = names.to_vec();

@@ -228,8 +228,8 @@ impl<'k> Council<'k> {
         &self.left_out
     }
 
-    /// Prepares a question: masks secrets, decides whom it addresses, and checks that they can answer. Nothing is written
-    /// yet.
+    /// Prepares a question: masks secrets, decides which members it addresses, and checks that they can answer. Writes
+    /// nothing yet.
     ///
     /// # Errors
     /// If a name means nobody, or nobody can answer.

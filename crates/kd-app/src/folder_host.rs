@@ -44,7 +44,7 @@ const VALUE_CHARS: usize = 80;
 
 /// Maximum characters of an unknown ID that is repeated to its caller.
 const ID_CHARS_MAX: usize = 80;
-/// What a client is told if nothing is configured.
+/// The notice for clients if nothing is configured.
 const DEMO: &str = "the small built-in model answers for all members: it is for trying things out; for better answers: `kd init`";
 
 /// An agent's visit served by this process.
@@ -385,8 +385,8 @@ impl FolderHost {
         project.holds_back().then(|| trust::held_line(project))
     }
 
-    /// Checks the ID of a thread that a client names. An empty one would mean the newest thread, which may be another's; and
-    /// other machines are told neither the folder nor its other threads.
+    /// Checks the ID of a thread that a client names. An empty ID would mean the newest thread, which may belong to
+    /// another client. Errors for other machines name neither the folder nor its other threads.
     fn check_named(&self, id: Option<&str>) -> Result<(), UserError> {
         let Some(id) = id else {
             return Ok(());

@@ -94,7 +94,7 @@ impl Kingdom {
         own
     }
 
-    /// The same folder with other settings, and an engine of its own.
+    /// Returns a host for the same folder with other settings and its own engine.
     #[cfg(feature = "forum")]
     pub(crate) fn changed(&self, change: impl FnOnce(&mut Config)) -> Self {
         let mut own = self.in_env(self.env.clone());
@@ -102,7 +102,7 @@ impl Kingdom {
         own
     }
 
-    /// The same settings in another environment, with an engine of its own.
+    /// Returns a host with the same settings in another environment, with its own engine.
     #[cfg(feature = "forum")]
     fn in_env(&self, env: Env) -> Self {
         Self {

@@ -15,7 +15,7 @@ use steps::{DEPTH_MAX, PARTS_MAX, PATTERNS_MAX, Steps};
 pub const SCHEMA_BYTES_MAX: usize = 256 << 10;
 /// Maximum bytes of a compiled pattern.
 const PATTERN_BYTES_MAX: usize = 256 << 10;
-/// Maximum mistakes of a value that are told.
+/// Maximum mistakes of a value that are listed.
 const FAULTS_MAX: usize = 5;
 /// Maximum characters of a mistake.
 const FAULT_CHARS_MAX: usize = 200;
@@ -340,7 +340,7 @@ mod tests {
             schema.faults(&nested(60)),
             ["it is too large or too deep for this schema"]
         );
-        // Mistakes are told of values that have few.
+        // Mistakes are listed if there are few.
         let any = OutputSchema::new(fan("anyOf", 10)).expect("a schema");
         let many = json!(vec![1; 100_000]);
         assert_eq!(any.faults(&json!("x")).len(), 1);

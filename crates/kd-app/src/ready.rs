@@ -231,7 +231,7 @@ pub fn fetch(model: &KnownModel, offline: bool, env: &Env) -> Result<PathBuf, Us
         let fetched = delivery::fetch(model, Via::Auto, &outside, &mut progress);
         Ok(runtime.block_on(fetched)?)
     };
-    // On a thread of its own, because the caller may be inside a runtime.
+    // On a separate thread, because the caller may be inside a runtime.
     let fetched = std::thread::scope(|scope| match scope.spawn(download).join() {
         Ok(fetched) => fetched,
         Err(panic) => std::panic::resume_unwind(panic),

@@ -1,4 +1,4 @@
-//! A program runs a forum with an agent of its own.
+//! A program runs a forum with an agent that it provides.
 #![cfg(feature = "forum")]
 #![allow(missing_docs, clippy::unwrap_used)] // a test that cannot go on may say so
 

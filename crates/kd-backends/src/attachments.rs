@@ -1,4 +1,4 @@
-//! Pictures and documents in requests: what a backend takes, and what members are told about the rest.
+//! Pictures and documents in requests: which of them a backend accepts, and the note that members get about the others.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,8 +1,8 @@
 //! Makes one tiny real call to a member and returns a [`Report`]: is the program installed, which version, does the key
 //! work, does text stream, are files left alone, how long to the first word, and what to do.
 //!
-//! An agent is asked, in a folder of its own, to write a file in a read-only turn. If it tried and the file does not
-//! exist, it is read-only; if it did not try, nothing is known.
+//! An agent is asked, in a temporary folder, to write a file in a read-only turn. If it tried and the file does not
+//! exist, it is read-only; if it did not try, the check is inconclusive.
 
 use crate::adapters::agent_cli::HeldBy;
 use crate::adapters::programs;

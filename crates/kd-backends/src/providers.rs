@@ -560,7 +560,7 @@ impl Service {
             .unwrap_or(Duration::from_secs(1))
     }
 
-    /// Returns whom a request to a model is charged to, as far as the service knows.
+    /// Returns who pays for a request to a model, as far as the service knows.
     pub(crate) fn payer(&self, model: &str) -> Payer {
         Payer {
             member: String::new(),

@@ -148,7 +148,7 @@ impl Spending {
         Self(Arc::clone(&self.0), Some(Arc::new(payer)))
     }
 
-    /// Names the thread of this account, for what is kept about its requests.
+    /// Names the thread of this account, for the records of its requests.
     pub fn of_thread(self, thread: &str) -> Self {
         if let Some(node) = lock(&self.0.books).nodes.get_mut(&self.0.id) {
             node.thread = Some(thread.into());
@@ -189,7 +189,7 @@ impl Spending {
         self.permit(reservation, None, price)
     }
 
-    /// Creates a sub-account with limits of its own.
+    /// Creates a sub-account with its own limits.
     #[must_use]
     pub fn within(&self, ceiling: Ceiling) -> Self {
         let books = Arc::clone(&self.0.books);
@@ -828,7 +828,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    /// Answers when it is told to.
+    /// Answers when the test releases it.
     #[derive(Debug, Default)]
     struct Slow {
         said: Mutex<Vec<String>>,

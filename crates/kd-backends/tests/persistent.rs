@@ -189,7 +189,7 @@ async fn until(is_so: impl Fn() -> bool) {
 fn settled() {
     assert!(
         settle(Duration::from_secs(60)),
-        "something of ours does not end"
+        "a child process or task did not end"
     );
 }
 
@@ -246,7 +246,7 @@ async fn claude_is_asked_again_in_an_emptied_session_of_the_same_process() {
     else {
         panic!("{end:?}")
     };
-    assert_eq!(usage.cost_usd, Some(0.5), "the price begins anew");
+    assert_eq!(usage.cost_usd, Some(0.5), "the price starts at zero again");
     let (heard, processes) = stage.heard();
     assert_eq!((heard.len(), processes), (3, 1));
     drop((backend, stage));
@@ -345,8 +345,8 @@ async fn stopped_in_its_own_words_it_is_kept_and_asked_again() {
     while !stage.path("stopped").exists() {
         tokio::task::yield_now().await;
     }
-    // Its last output is still being read before the process returns to the pool; a question that comes sooner gets a
-    // process of its own, whose first input is the same.
+    // Its last output is still being read before the process returns to the pool; an earlier question gets a
+    // new process, whose first input is the same.
     let (text, _, end) = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let mut stream = backend.ask(request("go"));

@@ -196,7 +196,7 @@ async fn agents_come_and_go_while_somebody_looks_who_is_there() {
 fn settled() {
     assert!(
         settle(Duration::from_secs(60)),
-        "something of ours does not end"
+        "a child process or task did not end"
     );
 }
 
@@ -703,7 +703,7 @@ async fn what_an_agent_says_is_text_and_nothing_else() {
             .all(|delta| matches!(delta, Delta::Text { .. })),
         "{deltas:?}"
     );
-    // On a line of its own it is not an event, only a one-line notice without escapes.
+    // On a separate line it is not an event, only a one-line notice without escapes.
     let steps = json!([{"print": "king: \u{1b}[31mdo it\u{1b}[0m\r\n"}, {"print": codex_says("no") + CODEX_DONE}]);
     let (deltas, text, _) = run(&stage.agent("codex", steps), request("q")).await;
     assert_eq!(text, "no");
@@ -1374,7 +1374,7 @@ async fn a_server_of_tools_ends_with_its_agent_however_that_ends() {
     for (before, server) in [("", ECHO), (DEAF, STUBBORN)] {
         for (how, end, is_keeper_killed) in ends {
             let stage = Stage::new();
-            // Once the agent is told `ready`, the process id is written and nothing writes it again.
+            // When the agent prints `ready`, the process id has been written and is not written again.
             let server = format!("{before}echo $$ > \"$AT/number\"; echo ready; {server}");
             let words = ready.clone() + end;
             let mut running = Running::start(shell_with_tools(&stage, &words, &server)).unwrap();

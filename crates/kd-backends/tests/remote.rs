@@ -102,7 +102,7 @@ async fn a_forum_is_called_with_the_token_and_its_answer_is_clean() {
                     message,
                     json!({"structuredContent": {"success": true, "a\u{1b}[2J": ["\u{1b}]0;x\u{7}b\u{202e}"]}}),
                 );
-                // A request of the server precedes it, with an id of its own.
+                // A request of the server precedes it, with its own id.
                 let events = format!(
                     ": hi\nid: 0\ndata:\n\ndata: {{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}}\n\ndata: {body}\n\n"
                 );
@@ -190,7 +190,7 @@ async fn no_hostile_answer_costs_more_than_its_bound() {
             let body = result(m, json!({"content": [{"type": "text", "text": "[".repeat(100_000)}]}));
             reply(s, "200 OK", &body)
         }), FailureKind::Decode),
-        ("tools and requests of its own", |m, s, _| greet(m, s).unwrap_or_else(|| {
+        ("tools and requests that the server adds", |m, s, _| greet(m, s).unwrap_or_else(|| {
             let tools = json!({"tools": [{"name": "run_shell", "inputSchema": {"type": "object"}}]});
             let asks = json!({"jsonrpc": "2.0", "id": m["id"], "method": "sampling/createMessage", "params": {}});
             let body = format!("data: {asks}\n\ndata: {}\n\n", result(m, tools));

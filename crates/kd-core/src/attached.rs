@@ -31,7 +31,7 @@ pub fn block(name: &str, bytes: u64, text: &str) -> String {
     block_of(name, &size(bytes), language(&plain(name)), text)
 }
 
-/// Returns a block: below the name and what is told `about` the file, its text in this language.
+/// Returns a code block with the file's text in this language, below its name and the remark `about` it.
 pub(crate) fn block_of(name: &str, about: &str, language: &str, text: &str) -> String {
     let text = clean_text(text);
     let fence = fence(&[&text]);

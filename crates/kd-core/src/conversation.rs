@@ -2,7 +2,7 @@
 //!
 //! Input: [`Input`]s, and asides. Output: [`Effects`] of the council and the aside combined. An aside begins when no
 //! member is speaking and runs to its end; messages of the user wait meanwhile. Its messages are part of the thread. If
-//! the program is killed, a later session can continue a deliberation as an aside of its own.
+//! the program is killed, a later session can continue a deliberation as a new aside.
 
 use crate::council::{Council, OpenCouncil};
 use crate::deliberation::report::Report;
@@ -280,7 +280,7 @@ impl Conversation {
         self.aside.as_ref().is_some_and(|a| a.id == machine)
     }
 
-    /// Lets the aside hear something of its own.
+    /// Passes an input to the aside.
     fn hear(&mut self, now: Timestamp, input: Input) -> Effects {
         let mut fx = Effects::default();
         if let Some(running) = &mut self.aside {

@@ -24,7 +24,7 @@ pub fn text(foreign: &str) -> Cow<'_, str> {
 }
 
 /// Spaces between two words that are shown as they are: a path may have several, but a longer gap makes the rest look like
-/// a line of its own.
+/// a separate line.
 const GAP_MAX: usize = 4;
 
 /// Returns the text as one safe line. A gap between two words is one space, or a few spaces that were there.

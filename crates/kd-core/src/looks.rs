@@ -101,7 +101,7 @@ mod tests {
         let three = || ["cyd", "dee", "eve"].into_iter();
         let marks: BTreeSet<usize> = three().map(|name| number(name, three()) % MARKS).collect();
         assert_eq!(marks.len(), 3);
-        // A service is told apart from the members, and too many of them still have one.
+        // A service has another look than the members. A name gets a look even if none is free.
         let few = || ["claude", "pragmatist"].into_iter();
         let all = BTreeSet::from(["claude", "pragmatist", "codex"].map(|name| number(name, few())));
         assert_eq!(all.len(), 3);

@@ -10,7 +10,7 @@
 //! ```
 //! ````
 //!
-//! A request carries the copies that its prompt names. What is in a copy is told by its first bytes, never by a name.
+//! A request carries the copies that its prompt names. The first bytes of a copy decide its type, never its name.
 
 use crate::attached;
 use crate::clean::clean_line;
@@ -335,7 +335,7 @@ fn jpeg_pixels(bytes: &[u8]) -> Option<(u32, u32)> {
     None
 }
 
-/// Returns what the user is told about files that a member does not get, and why. The engine tells it once.
+/// Returns the notice to the user about files that a member does not get, and why. The engine sends it once.
 pub fn unseen_notice(seat: &SeatName, names: &[&str], why: &str) -> String {
     format!("{seat} {UNSEEN}{}: {why}", names.join(", "))
 }

@@ -376,7 +376,7 @@ pub struct Picture {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PictureSource {
-    /// Here, in base64.
+    /// The bytes, in base64.
     Data(String),
     /// At this address, from which the service loads it.
     Url(String),

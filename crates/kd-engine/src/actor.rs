@@ -439,7 +439,7 @@ impl Actor {
         let Effects { commands, events } = match &mut self.machine {
             Runner::Conversation(conversation) => {
                 let effects = conversation.aside(now, aside);
-                // A refused aside has no number of its own.
+                // A refused aside gets no number.
                 let newest = conversation.newest_aside();
                 if let Entry::Vacant(place) = self.parties.entry(newest) {
                     place.insert(party);

@@ -243,7 +243,7 @@ impl Engine {
         self
     }
 
-    /// Hands over pictures and documents before the message that names them is sent. They are stored with it.
+    /// Passes pictures and documents to the session, before the message that names them is sent. They are stored with it.
     pub fn attach(&self, files: Vec<Attachment>) {
         self.attachments.add(files);
     }

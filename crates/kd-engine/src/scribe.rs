@@ -75,7 +75,7 @@ pub(crate) struct Scribe {
     orders: Vec<Order>,
 }
 
-/// The writers of all sessions, which are told when agent programs start or end.
+/// The writers of all sessions, which are notified when agent programs start or end.
 static WRITERS: Mutex<Vec<Weak<SerialQueue<Writer>>>> = Mutex::new(Vec::new());
 
 impl Scribe {
@@ -134,7 +134,7 @@ impl Drop for Scribe {
     }
 }
 
-/// Tells the writers of all sessions. Always returns true: it is told of every change.
+/// Notifies the writers of all sessions. Always returns true: it wants to be called for every change.
 fn agents_changed() -> bool {
     let writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
     for queue in writers.iter().filter_map(Weak::upgrade) {
@@ -230,7 +230,7 @@ impl Writer {
             Order::Stream(frame) => self.stream(&frame),
             Order::Save(draft) => self.drafts.push(*draft),
             Order::Attach(files) => {
-                // Members without the file are told so, and so is the user.
+                // A failure is ignored here: members that do not get the file, and the user, get a notice.
                 let _ = kd_store::attachments::keep(self.config.thread.path(), &files);
             }
             Order::Keep(delivery) => {

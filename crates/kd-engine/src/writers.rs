@@ -25,8 +25,8 @@ pub(crate) trait Work: Send + 'static {
     /// Called when no orders are left for now.
     fn end_of_orders(&mut self);
 
-    /// Called in place of both after a panic in one of them, also for later orders: reports on what was not carried out, so
-    /// that nobody waits for it.
+    /// Called in place of both after a panic in one of them, also for later orders: reports the
+    /// orders that were not carried out, so that no caller waits for them.
     fn give_up(&mut self, orders: Vec<Self::Order>);
 }
 

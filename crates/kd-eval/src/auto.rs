@@ -337,7 +337,7 @@ mod tests {
             assert_eq!(auto.verify, task == Task::Checkable);
             assert_eq!(auto.warning, None, "near peers");
             assert_eq!(auto.seats, [0, 1, 2]);
-            assert!(kd_vote::find(auto.rule).is_some(), "a rule of ours");
+            assert!(kd_vote::find(auto.rule).is_some(), "the rule exists");
         }
         let sequential = auto(&council(Task::Sequential, &peers));
         assert_eq!((sequential.protocol, sequential.seats), ("solo", vec![2]));

@@ -10,7 +10,7 @@ pub const DRAWS: usize = 10_000;
 /// A comparison of two columns of scores, each between 0 and 1 on the same questions.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Comparison {
-    /// The mean of ours minus the mean of theirs.
+    /// The mean score of our rule minus the mean score of the other.
     pub difference: f64,
     /// Its 95 % interval by a paired bootstrap; an exact one if all questions show the same difference. The bare difference
     /// if they show none.

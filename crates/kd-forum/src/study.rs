@@ -31,7 +31,7 @@ pub struct Studied {
     pub turns: usize,
     /// Turns that ended in a post.
     pub posts: usize,
-    /// Pairs of who answered whom.
+    /// Pairs of an author and the author of the post that they answered.
     pub answers: Vec<(String, String)>,
 }
 

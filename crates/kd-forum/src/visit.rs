@@ -241,7 +241,8 @@ impl Visit {
         self.next()
     }
 
-    /// Unwraps text arguments of an additional server's tool: other servers' schemas are not part of ours.
+    /// Unwraps text arguments of an additional server's tool: the schemas of other servers are not part of the
+    /// forum's.
     fn unwrapped(&self, mut call: ToolCall) -> Result<ToolCall, Refused> {
         if !self.further.iter().any(|tool| tool.name == call.name) {
             return Ok(call);

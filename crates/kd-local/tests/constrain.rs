@@ -350,8 +350,8 @@ fn the_vote_s_probability_is_read_where_it_is_chosen() {
     // A reason that mentions the key, which must not be mistaken for it.
     let written = r#"{"reason": "my \"vote\": agree, \"vote\": \"agree\"", "vote": "disagree", "confidence": 1}"#;
     for (nth, liked) in labels.iter().enumerate() {
-        let p =
-            probabilities(&reasoned_vote(), &labels, written, liked).expect("the choice is told");
+        let p = probabilities(&reasoned_vote(), &labels, written, liked)
+            .expect("the probabilities are known");
         assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(p[nth] > 0.9, "{liked}: {p:?}");
     }

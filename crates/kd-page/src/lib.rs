@@ -167,7 +167,7 @@ pub fn document(threads: &[Thread]) -> String {
 }
 
 /// Renders a thread for the [`app`]: `{"html", "words"}`, its markup and the Markdown of each message by anchor.
-/// Relatives are named without a link: the client can open no page of theirs.
+/// Related threads are named without a link, because the client cannot open their pages.
 pub fn shown_in_app(mut thread: Thread) -> Value {
     for relative in &mut thread.family {
         relative.page = None;

@@ -1,4 +1,4 @@
-//! What runs in a thread at this moment: the stage, how far it is, and for whom it waits.
+//! What runs in a thread now: the stage, its progress, and the members that it waits for.
 
 use crate::facts::Facts;
 use kd_core::deliberation::report::{SeatState, StageReport};

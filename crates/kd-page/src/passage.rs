@@ -15,7 +15,7 @@ const SHARE_MIN: f64 = 0.3;
 const COMMON_MIN: usize = 2;
 /// Sentences with fewer words belong to the next one.
 const WORDS_MIN: usize = 3;
-/// Maximum characters of a sentence that is told.
+/// Maximum characters of a sentence that is shown.
 const TOLD_CHARS: usize = 240;
 /// Words that say nothing about what a sentence is about.
 const COMMON: &[&str] = &[

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 /// What begins a quoted line.
 const MARK: &str = "| ";
-/// A quote of at most so many lines is open.
+/// Maximum lines of a quote that is shown unfolded.
 const OPEN_LINES: usize = 3;
 /// Maximum characters of the name of a quote.
 const NAME_CHARS: usize = 80;

@@ -95,7 +95,7 @@ impl Reader {
     }
 }
 
-/// Returns how many rounds have up to so many messages together, and at least one.
+/// Returns how many of the rounds have at most `messages` messages together; at least 1.
 fn up_to<'a>(rounds: impl Iterator<Item = &'a Round<'a>>, messages: usize) -> usize {
     let mut sum = 0;
     rounds

@@ -183,7 +183,7 @@ fn message(facts: &Facts<'_>, message: &Message, acting: bool) -> Markup {
     }
 }
 
-/// Returns whom it addresses, if not everyone.
+/// Returns the members that a message addresses; `None` if it addresses everyone.
 fn addressed(message: &Message) -> Option<String> {
     match &message.to {
         Address::All | Address::King => None,

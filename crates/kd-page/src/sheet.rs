@@ -1,4 +1,4 @@
-//! A text of this program as a page of its own.
+//! A text of this program as a separate page.
 
 use crate::document::{Page, Place, page};
 use crate::markdown;

@@ -402,7 +402,7 @@ fn restated_in_han(question: &str, reply: &str) -> Option<bool> {
             .iter()
             .any(|w| clause.contains(w));
         let open = clause.contains('吗') || behind.chars().count() > 1 || bounded;
-        // A single character occurs in many words: it counts only as a clause of its own.
+        // A single character occurs in many words: it counts only if it is the whole clause.
         if open || length == 1 && clause.trim().chars().count() > 4 {
             return None;
         }

@@ -9,7 +9,7 @@ const BYTES_MAX: usize = 4000;
 /// What a reply says with a letter at the beginning of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Led {
-    /// The option of the letter, and the reply with the letter on a line of its own.
+    /// The option of the letter, and the reply with the letter on a separate line.
     Apart(usize, String),
     /// The option of a letter whose line goes on with a change of mind.
     Turned(usize),

@@ -266,7 +266,7 @@ fn last_question(text: &str) -> Option<(&str, &str)> {
     };
     let before = text[..at].trim_end();
     let before = before.trim_end_matches(['(', '（', '¿']).trim_end();
-    // What stands before it must be a text of its own.
+    // The text before it must be complete.
     before
         .chars()
         .any(char::is_alphanumeric)

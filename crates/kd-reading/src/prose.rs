@@ -321,7 +321,7 @@ pub fn number(text: &str, language: Language) -> Said<String> {
     }
 }
 
-/// Returns the number that is a line of its own, in bold, as a formula or behind an equals sign: `**391**`, `$$x = 5$$`.
+/// Returns the number that is alone on a line, in bold, as a formula or after an equals sign: `**391**`, `$$x = 5$$`.
 fn own_line(text: &str, language: Language) -> Option<String> {
     const BYTES_MAX: usize = 40;
     let mut found: Option<String> = None;
@@ -460,7 +460,7 @@ pub fn contradicts(text: &str, item: usize, options: &Options) -> bool {
     last.is_some_and(|at| at != item)
 }
 
-/// Returns whether a text retracts what came before it, or says that no answer can be given.
+/// Returns whether a text retracts the text before it, or says that no answer can be given.
 pub fn takes_back(text: &str) -> bool {
     const WRONG: &[&str] = &[
         "that is wrong",

@@ -9,7 +9,7 @@ use super::options::Options;
 /// Marks of the chosen option.
 const TICKS: [&str; 10] = ["✔", "✅", "✓", "☑", "🏆", "👑", "🥇", "⭐", "[x]", "(x)"];
 
-/// Words of a verdict in a cell of its own.
+/// Words of a verdict that are alone in a table cell.
 const VERDICTS: &[&str] = &[
     "recommended",
     "recommend",

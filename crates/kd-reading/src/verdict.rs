@@ -1,6 +1,7 @@
-//! The verdict of a reply, by where it stands and what kind of sentence it is: a first sentence of nothing but an option,
-//! the author's own verb of choosing, or what an explicit elimination leaves. The reasons around it may praise, fault and
-//! compare the other options; only another commitment or a change of mind makes it uncertain.
+//! Finds the verdict of a reply by its position and by the kind of sentence: a first sentence that is only an option, a
+//! sentence in which the author chooses ("I pick"), or the option that is left after all others are explicitly ruled out.
+//! The reasons around it may praise, fault and compare the other options; only another choice or a change of mind makes
+//! the verdict uncertain.
 
 use super::clauses::{self, Before, Clause, Form, Role};
 use super::cues;
@@ -538,7 +539,7 @@ fn chooses_in_han(head: &str) -> bool {
     gap.is_some_and(|gap| gap.chars().count() <= GAP_MAX && gap.chars().all(is_han))
 }
 
-/// Returns whether a sentence announces a change of mind, or withdraws what was said before.
+/// Returns whether a sentence announces a change of mind, or withdraws an earlier statement.
 fn turns(said: &Spoken) -> bool {
     cues::has(&said.lower, WITHDRAWS) || cues::has(&said.lower, cues::TURNS)
 }

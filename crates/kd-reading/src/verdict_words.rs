@@ -1,4 +1,4 @@
-//! Words by which a [verdict](super::verdict) is told, in the five languages.
+//! Words that show a [verdict](super::verdict), in the five languages.
 
 /// Words by which the author chooses what follows them.
 pub(super) const CHOOSES: &[&str] = &[
@@ -199,7 +199,7 @@ pub(super) const CHOOSES: &[&str] = &[
     "这一票投给",
 ];
 
-/// Words by which the author chooses what stands before them.
+/// Words after an option that choose it.
 pub(super) const CHOSEN: &[&str] = &[
     "is my pick",
     "is my choice",
@@ -425,7 +425,7 @@ pub(super) const PROPOSES: &[&str] = &[
     "culpa",
 ];
 
-/// Phrases that withdraw what was said before.
+/// Phrases that withdraw an earlier statement.
 pub(super) const WITHDRAWS: &[&str] = &[
     "withdrawn",
     "i take it back",

@@ -173,8 +173,8 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
     assert!(readable + held_out >= 300, "{readable} {held_out}");
 }
 
-/// What the parser makes of replies that were never used to improve it; the figures stand in docs/deliberation.md. Do not fix single
-/// cases of this corpus: it would say nothing any more.
+/// What the parser makes of replies that were never used to improve it; the figures are in
+/// docs/deliberation.md. Do not fix the parser for single cases of this corpus: it would then measure nothing.
 #[test]
 fn replies_that_nobody_tuned_to() {
     let (mut right, mut unread, mut misread, mut invented) = (0, 0, 0, 0);

@@ -325,7 +325,7 @@ impl Answer {
             let why = clean_line(&failure.message, LINE_CHARS_MAX);
             return format!("the answer could not be put into the schema; {why}");
         }
-        // The body of a failed message may be what was said before.
+        // The body of a failed message may be an earlier text.
         let failed = self.view.turns.iter().filter_map(|turn| {
             let why = clean_line(&turn.failure()?.message, LINE_CHARS_MAX);
             Some(format!("{}: {why}", turn.seat))

@@ -294,8 +294,8 @@ impl Gate {
     }
 }
 
-/// Returns whether a proxy passed a request on, and says so. Without a name of its own the server is this machine's alone:
-/// it offers what is its user's.
+/// Returns whether a proxy forwarded a request and says so in a header. A server without a configured host name is for
+/// this machine only: it offers everything that its user may use.
 fn is_forwarded(headers: &HeaderMap) -> bool {
     const SIGNS: &[&str] = &["forwarded", "via", "x-real-ip"];
     let mut names = headers.keys().map(HeaderName::as_str);

@@ -134,7 +134,7 @@ pub(crate) fn connect(url: &str, name: &str, limit: Duration) -> Result<Client, 
 /// How long a connection may be silent while the other side should answer, before it counts as broken: a firewall or a cut
 /// drops packets without a word, and the system alone would wait for up to two hours.
 const SILENCE: Duration = Duration::from_secs(20);
-/// How long nothing is heard before the other side is asked whether it lives, and how often then.
+/// Time without data before the first keepalive probe, and the time between probes.
 const PROBE: Duration = Duration::from_secs(5);
 
 /// Makes a connection end if packets get lost for long. Settings in the address hold.

@@ -56,7 +56,7 @@ impl Layout {
         now.filter(|now| told.is_none_or(|told| told < *now))
     }
 
-    /// Notes that the user was told what git would add. Without a state folder, they are told again.
+    /// Records that the user was warned about files that git would add. Without a state folder, the warning is repeated.
     pub fn note_exposed(&self, exposed: Exposed) {
         if let Some(file) = self.exposed_file() {
             let _ = private::replace(&file, exposed.word().as_bytes());

@@ -314,7 +314,7 @@ impl GitCommand {
 fn run(mut command: Command, limit: Duration) -> io::Result<Output> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("git cannot be started: {error}"));
-    // A process group of its own, so that git's children end with it.
+    // A new process group, so that git's children end with it.
     command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -56,7 +56,7 @@ impl Passing {
         self.staged().hold()
     }
 
-    /// Removes what is there of a batch. It blocks: up to a second if a thread is still being written.
+    /// Removes the threads and files of a batch. Blocks for up to a second if a thread is still being written.
     ///
     /// # Errors
     /// It cannot be removed.

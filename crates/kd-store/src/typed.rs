@@ -32,8 +32,9 @@ pub struct WindowDraft {
 }
 
 impl WindowDraft {
-    /// Takes a draft that no other window has: one that was left, else an empty one. A place that cannot be read is
-    /// taken: what is there stays. Without a state folder, or with too many windows, nothing is saved.
+    /// Takes a draft that no other window has: one that a closed window left, else an empty one. A draft file that
+    /// cannot be read counts as in use and is not changed. Without a state folder, or with too many windows, nothing is
+    /// saved.
     pub fn take(layout: &Layout, id: &ThreadId) -> Self {
         let mut free: Option<Self> = None;
         let mut unread = Vec::new();

@@ -441,7 +441,7 @@ const MAY: &[(&str, &str)] = &[
         "kd-store/src/forget/thread.rs",
         "lists which processes have a folder open",
     ),
-    ("kd-app/src/doctor.rs", "a temporary folder of its own"),
+    ("kd-app/src/doctor.rs", "a temporary folder that it creates"),
     ("kd/src/run/config.rs", "a file that the user named"),
     (
         "kd-sql/src/forum/journal.rs",
@@ -449,7 +449,7 @@ const MAY: &[(&str, &str)] = &[
     ),
     (
         "kd/src/run/deliberate/edit.rs",
-        "a temporary file of its own",
+        "a temporary file that it creates",
     ),
     (
         "kd-store/src/git_command.rs",
@@ -486,7 +486,7 @@ const MAY: &[(&str, &str)] = &[
     ("kd-app/src/forum/token.rs", "the user's own runtime folder"),
     (
         "kd-app/src/review/change.rs",
-        "a diff in a scratch folder of its own",
+        "a diff in a scratch folder that it creates",
     ),
 ];
 

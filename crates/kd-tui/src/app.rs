@@ -248,13 +248,13 @@ pub struct App {
     armed: Option<Timestamp>,
     /// The time until which a second Esc edits the last message.
     editing: Option<Timestamp>,
-    /// The time when the members were told to stop.
+    /// The time when the user stopped the members.
     stopped: Option<Timestamp>,
     /// The message sent but not in the thread yet.
     unsaid: Option<String>,
     /// Whether the user typed all of the last message.
     is_typed: bool,
-    /// The input that looks like a shell line, after the user was told that it would be sent as text.
+    /// The input that looks like a shell line, after the notice that it would be sent as text.
     not_run: Option<String>,
     /// What is wrong with the settings of the screen.
     wrong: Vec<String>,
@@ -334,7 +334,7 @@ impl App {
             }
             Msg::Resize(columns, rows) => {
                 if self.size.0 != columns {
-                    // Its lines are wrapped anew.
+                    // Its lines are wrapped to the new width.
                     self.selection = None;
                 }
                 self.size = (columns, rows);
@@ -776,7 +776,7 @@ impl App {
         }
     }
 
-    /// Prepares the members once per message, after its first word, which tells whom it addresses.
+    /// Prepares the members once per message, after its first word, which may address one of them.
     fn prepare(&mut self, fx: &mut Vec<Effect>) {
         let text = self.editor.text().trim_start();
         if !self.ready

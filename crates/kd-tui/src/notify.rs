@@ -59,7 +59,7 @@ fn plain(line: &str) -> String {
 /// A program of the system that shows a notification, the variable of the desktops that have it, and its arguments before
 /// the line.
 type Program = (&'static str, &'static str, &'static [&'static str]);
-/// The programs, in the order to try them. The line is an argument of its own, never a part of a script.
+/// The programs, in the order to try them. The line is a separate argument, never a part of a script.
 const PROGRAMS: &[Program] = &[
     ("WAYLAND_DISPLAY", "notify-send", &["--app-name=kd", "--"]),
     ("DISPLAY", "notify-send", &["--app-name=kd", "--"]),

@@ -129,7 +129,7 @@ impl Terminal {
     }
 }
 
-/// Writes bytes to the terminal, whoever holds it.
+/// Writes bytes to the terminal, no matter which part of the program holds it.
 pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
     guard::write(bytes)
 }

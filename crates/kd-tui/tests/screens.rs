@@ -715,7 +715,7 @@ fn whoever_is_written_to_is_made_ready_once() {
     let names = |names: &[&str]| names.iter().map(|name| seat(name)).collect::<Vec<_>>();
     assert!(
         ready(play.keys(b"@codex")).is_empty(),
-        "for whom is not known"
+        "the addressee is not known yet"
     );
     assert_eq!(ready(play.keys(b" which")), [names(&["codex"])]);
     assert!(ready(play.keys(b" way?")).is_empty(), "once for a message");

@@ -78,7 +78,7 @@ fn a_wrong_record_is_noticed() {
     assert_eq!(
         check(&stopped).differences,
         [],
-        "a count that was stopped early is a beginning of ours"
+        "a count that was stopped early equals the first rounds of ours"
     );
     let winner = tally(find("rctab").unwrap(), &stopped.ballots, &stopped.rules).winner;
     assert_eq!(

@@ -59,7 +59,7 @@ impl Agent {
         serde_json::from_str(&line).expect("JSON only")
     }
 
-    /// Returns the response to a request, and what came before it.
+    /// Returns the messages before the response to a request, and the response.
     fn until(&mut self, id: u64) -> (Vec<Value>, Value) {
         let mut before = Vec::new();
         loop {

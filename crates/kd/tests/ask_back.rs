@@ -16,7 +16,7 @@ fn says(answer: &str, question: &str) -> Value {
     json!({"runs": [[{"text": reply.to_string()}, {"finish": {}}]]})
 }
 
-/// A council of which one member disagrees. It answers first: once the others have a majority, nobody waits for it.
+/// A council of which one member disagrees. It answers first: once the others have a majority, it is not waited for.
 fn split(question: &str) -> Home {
     let later = |mut script: Value| {
         let steps = script["runs"][0].as_array_mut().expect("steps");

@@ -1,5 +1,5 @@
-//! Pictures and PDF documents attached with `@PATH` and `--attach`, through the real program: the bytes on each wire, what
-//! members and the user are told, and the copy beside the thread.
+//! Pictures and PDF documents attached with `@PATH` and `--attach`, through the real program: the bytes on each wire, the
+//! notices to members and to the user, and the copy beside the thread.
 
 use crate::support::{Home, Said};
 use base64::Engine;

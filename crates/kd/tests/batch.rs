@@ -98,12 +98,7 @@ fn a_file_of_questions_becomes_a_file_of_results_with_a_thread_for_each() {
         fs::read_to_string(home.work().join("r.jsonl")).expect("read")
     );
     let asked = home.run(&["ask", "Afterwards?"]);
-    assert_eq!(
-        asked.code,
-        Some(0),
-        "a current thread of its own: {}",
-        asked.err
-    );
+    assert_eq!(asked.code, Some(0), "its own current thread: {}", asked.err);
 }
 
 #[test]

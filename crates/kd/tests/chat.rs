@@ -989,7 +989,7 @@ fn a_member_that_cannot_answer_is_not_added() {
     assert_eq!(members(), json!(["ann", "cyd"]));
 }
 
-/// One request to stop reaches the members, although nobody reads the output.
+/// One request to stop reaches the members, although the output is not read.
 #[test]
 fn a_reader_that_does_not_read_does_not_keep_the_members_going() {
     // More than a pipe holds, then a long silence of the other member.

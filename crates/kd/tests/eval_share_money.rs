@@ -102,7 +102,7 @@ async fn one_budget_a_day_is_for_all_projects_and_processes() {
     assert_eq!(shared, 1);
     let spent = server.bill().pico_usd as f64 / PICO - 4.0 * council;
     assert!(spent <= 0.06, "{spent}");
-    // That there is nothing left is told once a day, and leaves no batch.
+    // The notice that no budget is left appears once a day, and no batch is created.
     for _ in 0..2 {
         let said = ask(&home, &there, &[]).await;
         assert!(!said.err.contains("eval.share"), "{}", said.err);

@@ -1038,7 +1038,7 @@ fn a_plan_travels_to_workers_that_do_not_have_it() {
         "{lines:#?}"
     );
     drop(worker);
-    // What another program wrote into it is refused, and the reason is told.
+    // A row that another program wrote is refused, with the reason.
     fleet
         .database()
         .batch_execute("UPDATE kd_batches SET asks = replace(asks, '\"model\":\"bob\"', '\"model\":\"gpt-5-pro\"'); UPDATE kd_jobs SET state = 0")

@@ -91,7 +91,7 @@ fn a_fork_goes_on_and_is_shown_below_its_source() {
         at(&id(&source)) < at(&format!("└ {}", id(&fork))),
         "{listed}"
     );
-    // On a line of its own, which is as wide as the page.
+    // On a separate line, which is as wide as the page.
     let origin = |line: &str| line.trim() == "fork before message 4";
     assert!(listed.lines().any(origin), "{listed}");
     let rows = home.run(&["council", "list", "--json"]).json();

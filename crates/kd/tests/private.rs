@@ -254,7 +254,7 @@ fn what_git_can_commit_is_told_once_in_a_checkout() {
     assert_eq!(seen(&home), "?? .kd/.gitignore\n");
 }
 
-/// A `.gitignore` that does not work leaves more to git than the messages: that is told too, once.
+/// If `.gitignore` has no effect, git can add more than the messages: `kd` warns about that too, once.
 #[test]
 fn a_gitignore_without_effect_is_told_once() {
     type Breaks = fn(&std::path::Path);
@@ -282,7 +282,7 @@ fn a_gitignore_without_effect_is_told_once() {
         let said = home.run(&["ask", "Which?"]);
         assert!(
             said.err.contains("git can commit the messages"),
-            "a .kd that was there is told too: {}",
+            "an existing .kd is reported too: {}",
             said.err
         );
         let kd = home.work().join(".kd");

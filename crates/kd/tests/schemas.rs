@@ -347,7 +347,10 @@ fn set_up(out: &mut Outputs) {
     let given = out.add("trust", &home, &["trust", "--json", "--yes"]);
     assert_eq!(given["trusted"], true, "{given}");
     let kept = out.add("trust", &home, &["trust", "--json"]);
-    assert_eq!(kept, given, "what was said is what is in force");
+    assert_eq!(
+        kept, given,
+        "the output of the change equals the settings in force"
+    );
     let all = out.add("trust-list", &home, &["trust", "--list", "--json"]);
     assert_eq!(all["folders"][0]["programs_trusted"], true, "{all}");
     for revoked in [true, false] {

@@ -169,7 +169,7 @@ fn sample(line: &str) -> Option<Sample<'_>> {
     sound.then_some((name, labels, value))
 }
 
-/// Checks an exposition: each family is described once, before its samples, which stand together and differ in labels.
+/// Checks an exposition: each family is described once, before its samples, which are adjacent and differ in labels.
 fn check_exposition(text: &str) {
     let body = text.strip_suffix("# EOF\n").expect("it has its end");
     let (mut family, mut kind) = ("", "");
@@ -375,7 +375,7 @@ fn other_machines_are_served_under_stated_names_and_get_no_agent_program() {
         let (got, text) = send(host, more, None);
         assert_eq!(got, status, "{host} {more}: {text}");
     }
-    // Defaults leave programs out; a request that names one is told so.
+    // Defaults leave programs out; a request that names one gets an error that says so.
     let (status, text) = send("kd.example.org", "", Some("kd/ask"));
     assert!(status == 200 && !text.contains("claude"), "{text}");
     for model in [
@@ -392,7 +392,7 @@ fn other_machines_are_served_under_stated_names_and_get_no_agent_program() {
             "{model}: {text}"
         );
     }
-    // Neither the folder nor its other threads are told.
+    // The error names neither the folder nor its other threads.
     let (status, text) = send("kd.example.org", "", Some("kd/ask@nope"));
     assert!(
         status == 422 && text.contains("there is no thread `nope`"),

@@ -252,7 +252,7 @@ fn seated(seats: &SeatRequest) -> Value {
 }
 
 fn agreed(terms: &Terms) -> Value {
-    // A batch has limits of its own, and offline or not, the model is the same.
+    // A batch has its own limits, and the model is the same whether or not `kd` is offline.
     let Terms {
         limits: _,
         private,

@@ -112,8 +112,8 @@ impl Backend for Local {
     }
 }
 
-/// Returns the request without files, and the notice about them. The member is told at the end of the history: the line
-/// after it has a fixed form.
+/// Returns the request without files, and the notice about them. The note for the member is at the end of the
+/// history, because the line after it has a fixed form.
 fn without_files(mut request: Request) -> (Request, Option<Delta>) {
     let why = "the built-in model reads text only";
     let Some((line, notice)) = attachments::leave_out(&mut request, |_| false, why) else {

@@ -97,8 +97,8 @@ pub struct Program {
     pub dialect: &'static str,
     /// A variable that may contain the program's path.
     pub(super) path_variable: Option<&'static str>,
-    /// Variables that make it pay with a key instead of its login if one is set. `None` if it has no login of its own,
-    /// or its configuration decides.
+    /// Variables that make the program pay with a key instead of its login if one of them is set. `None` if the program
+    /// has no login, or if its configuration decides.
     pub(crate) keys: Option<&'static [&'static str]>,
     /// Variables passed through from our environment.
     pub(super) sees: &'static [Seen],
@@ -107,7 +107,7 @@ pub struct Program {
     /// Its own state, the only files it may write in the sandbox: `~/` is the home directory, `$NAME/` a variable. A
     /// folder, which ends in `/`, is created if it is missing.
     pub(super) own: &'static [&'static str],
-    /// Whether its commands run in a sandbox of its own that mounts file systems, which Landlock forbids.
+    /// Whether the program runs its commands in its own sandbox, which mounts file systems; Landlock forbids that.
     pub(super) own_sandbox: bool,
     /// Variables with which it is started.
     pub(super) given: &'static [(&'static str, &'static str)],
@@ -445,7 +445,7 @@ pub fn program(backend: &str) -> Option<&'static Program> {
 }
 
 impl Program {
-    /// Describes what pays for it besides its login: a variable that is set, or a key of its own.
+    /// Describes how the program is paid for if not by its login: by a variable that is set, or by its own key.
     pub fn bills(&self, env: &Env) -> Option<String> {
         match self.keys {
             None => Some(format!("a key of {}", self.title)),

@@ -35,7 +35,7 @@ enum Handed {
     Unclear(Failure),
 }
 
-/// Hands requests over, and waits for their results.
+/// Submits requests, and waits for their results.
 pub(super) async fn deliver(inner: Arc<Inner>, link: Link, mut items: Vec<Item>) {
     let (mut refusals, mut full) = (0, 0);
     while !items.is_empty() {

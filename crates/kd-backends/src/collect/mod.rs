@@ -356,7 +356,8 @@ impl Inner {
         Some((taken, receiver))
     }
 
-    /// Hands an answer to the request that waits for it. Otherwise a reply waits for its request.
+    /// Passes an answer to the request that waits for it. A reply without one is kept for
+    /// a later request with the same digest.
     fn hand_over(&self, id: &str, digest: &str, answer: Answer, has_reply: bool) {
         let mut state = self.lock();
         if let Some(sender) = state.waiting.remove(id) {
@@ -382,7 +383,7 @@ impl Inner {
     }
 }
 
-/// Hands over what a group has gathered, until nothing is left.
+/// Submits the requests that a group has gathered, until none are left.
 async fn watch_group(inner: Arc<Inner>, key: (String, String)) {
     loop {
         tokio::time::sleep(LOOK).await;

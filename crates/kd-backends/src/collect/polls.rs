@@ -17,8 +17,8 @@ const PAGES_MAX: usize = 100;
 /// How much older than ours a batch in a list may be before the rest of the list is not read, in seconds.
 const OLDER: i64 = 86_400;
 
-/// Calls until there is an answer that `read` understands. Failures that may pass are waited for; any other answer is asked
-/// for again a few times, because what stands between may have given it.
+/// Repeats the call until `read` understands the answer. Waits while failures may be temporary; repeats a few times after
+/// any other answer, because a proxy in between may have sent it.
 async fn patient<T>(
     link: &Link,
     call: &Call,

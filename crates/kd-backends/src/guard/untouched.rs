@@ -107,7 +107,7 @@ impl Watch {
             Ok(before) => match self.look().await.ok()? {
                 Ok(after) => {
                     let mut changed = changed(&before, &after, self.began);
-                    // A new repository contains many files of its own.
+                    // Files under `.git` come last: a new repository contains many of them.
                     changed.sort_by_key(|path| path.iter().any(|part| part == ".git"));
                     return (!changed.is_empty()).then(|| told(&changed, &self.folder));
                 }

@@ -715,7 +715,7 @@ pub(crate) fn body(
     dialect.body(to, &told)
 }
 
-/// Removes the files that cannot be sent, and tells the member. Returns what the user is told.
+/// Removes the files that cannot be sent, and adds a note for the member. Returns the notice for the user.
 fn leave_out(request: &mut Request, takes: impl Fn(MediaKind) -> bool, why: &str) -> Option<Delta> {
     let (line, notice) = attachments::leave_out(request, takes, why)?;
     attachments::say(request, &line);

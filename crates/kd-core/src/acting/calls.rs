@@ -64,7 +64,7 @@ fn fault(talk: &Talk, call: &ToolCall) -> Option<String> {
     (!call.arguments.is_object()).then(|| format!("the arguments of `{name}` were no JSON object"))
 }
 
-/// Returns what the acting member is told about an impossible call.
+/// Returns the message to the acting member about an impossible call.
 pub(super) fn told(why: &str, talk: &Talk) -> String {
     let names: Vec<&str> = talk.tools.iter().map(|tool| tool.name.as_str()).collect();
     let next = match talk.choice {

@@ -5,8 +5,9 @@
 //! tools and the advice at the end → its text and its calls are the answer. The client runs the calls and sends the
 //! results with its next request.
 //!
-//! A call that the client did not offer, or whose arguments are no object, never reaches it: the member is told so and
-//! asked again. If advice is asked before writing, the calls that write wait for it, and the member decides again.
+//! A call of a tool that the client did not offer, or with arguments that are not an object, never reaches the client:
+//! the member gets an error and is asked again. If the council advises before writes, calls that write wait for the
+//! advice, and the member decides again.
 
 mod advice;
 mod calls;
@@ -103,7 +104,7 @@ pub struct Acting {
     advice: BTreeMap<usize, String>,
     /// What the acting member reads after the client's conversation.
     tail: Vec<Said>,
-    /// How often the acting member was told that its calls are not possible.
+    /// How often the acting member made impossible calls and was asked again.
     repairs: u32,
     /// Whether advice before writing was asked.
     asked_before_write: bool,

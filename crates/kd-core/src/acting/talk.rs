@@ -73,8 +73,8 @@ impl Talk {
         })
     }
 
-    /// Returns what the client says now, as a message of the record. `anew`: the record does not contain what was said
-    /// before.
+    /// Returns the client's new input as a message of the record. `anew`: the record does not contain the conversation
+    /// before it.
     pub fn message(&self, anew: bool) -> String {
         let news = self.news();
         let mut text = String::new();

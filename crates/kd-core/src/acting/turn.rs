@@ -21,7 +21,7 @@ const ANSWER_BYTES_MAX: usize = 4 << 20;
 const CALLS_MAX: usize = 128;
 /// Maximum characters of a reason.
 const LINE_CHARS_MAX: usize = 400;
-/// Times the acting member is told that a call is not possible before its turn fails.
+/// Maximum retries after an impossible call before the acting member's turn fails.
 const REPAIRS_MAX: u32 = 2;
 /// What an adviser answers if it has nothing to say.
 const NOTHING: &str = "nothing to add";

@@ -316,7 +316,7 @@ mod tests {
             assert!(!ending.keep && ending.row.status == Status::Failed);
             assert!(ending.row.reason.is_some());
         }
-        // Equal causes are told once, with all names.
+        // Equal causes are reported once, with all names.
         let mut other = fails("cyd", Kind::Auth);
         if let State::Failed(failure) = &mut other.state {
             failure.message = "no key".into();

@@ -81,7 +81,7 @@ pub enum Reader {
     Kd,
     /// Only kingdom-cli 1.1.0: accepted, but without effect here.
     KingdomCli,
-    /// Only editors, or whoever reads the file: it has no effect on a command.
+    /// Only editors and readers of the file: the key has no effect on a command.
     Editor,
 }
 

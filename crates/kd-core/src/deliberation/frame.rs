@@ -89,7 +89,7 @@ impl Frame {
             self.board.absent.needless.push(turn.seat);
         }
         let absent = match turn.stage.purpose {
-            // It has no answer of its own.
+            // An aside has no answer that counts.
             _ if stages::is_aside(turn.stage) => return,
             Purpose::Vote => &mut self.board.absent.ballots,
             Purpose::Review => &mut self.board.absent.reviews,

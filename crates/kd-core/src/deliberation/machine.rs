@@ -587,7 +587,7 @@ impl Deliberation {
                     turn.text.clone_from(whole);
                 }
                 let heard = turn.heard(&self.plan, &turn.text);
-                // Text that was held back as a tag is told too.
+                // The text is also sent if a part of it was held back as a tag.
                 let held = self.plan.reading >= TAGGED
                     && !std::mem::take(&mut turn.live).finish().0.is_empty();
                 if self.plan.reading >= PRIVATE && (held || heard != turn.text) {

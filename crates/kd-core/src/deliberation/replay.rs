@@ -205,7 +205,7 @@ const BREAKS: [char; 7] = [
     '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
 ];
 
-/// Normalizes a text as files store it: without what stands at the ends of its lines.
+/// Normalizes a text as files store it: without white space at the ends of its lines.
 fn plain(text: &str) -> String {
     let text = clean_text(text).replace("\r\n", "\n");
     let lines = text.split(BREAKS).map(str::trim_end);

@@ -143,7 +143,7 @@ pub enum SeatState {
 }
 
 impl Report {
-    /// Returns whether another member failed with the same message before: its reason and advice were told.
+    /// Returns whether another member failed with the same message before, so its reason and advice are known.
     fn fails_alike(&self, seat: &SeatName, message: &str) -> bool {
         let seats = self.stages.iter().flat_map(|stage| &stage.seats);
         let mut failed = seats.filter(|other| other.state == SeatState::Failed);

@@ -93,7 +93,7 @@ pub fn unfinished(log: &[Record]) -> Option<MachineId> {
 
 /// Returns a log's newest deliberation, if it has not ended.
 fn newest(log: &[Record]) -> Result<Newest, CannotResume> {
-    // The log was cut: what came before it opened is not known.
+    // The log was cut: the events before its first record are unknown.
     if matches!(
         log.first().map(|r| &r.event),
         Some(Event::Deliberated { .. })

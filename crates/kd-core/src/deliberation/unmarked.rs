@@ -7,8 +7,8 @@ use kd_eval::marks::{By, Mark, Member, VERSION};
 use kd_eval::names::legible;
 use std::borrow::Cow;
 
-/// Returns the model of a member as used in marks: with its provider if that has an address of its own; the backend, if it
-/// serves only one model. Characters that show nothing are escaped.
+/// Returns the model of a member as used in marks: with its provider if the provider has a configured address; the
+/// backend, if it serves only one model. Invisible characters are escaped.
 pub fn model_of(member: &crate::Member) -> Cow<'_, str> {
     let model = member.served_as.as_deref().or(member.model.as_deref());
     legible(model.unwrap_or(&member.backend))

@@ -288,7 +288,7 @@ impl Hunk {
                 return (None, line);
             }
             let at = number;
-            // No file has so many lines: what comes after the largest number has none.
+            // No real file has more lines than the largest number; lines after it have no number.
             number = number.and_then(|number| number.checked_add(1));
             (at, line)
         })

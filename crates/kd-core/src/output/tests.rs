@@ -348,7 +348,7 @@ fn the_user_stops_it_and_the_answer_in_words_stays() {
     bench.fail(FailureKind::Crashed);
     assert_eq!((bench.asked.len(), bench.yields()), (1, 1));
     assert_eq!(bench.value(), Some(Err("stopped by the user".into())));
-    // What the user says meanwhile is heard after it.
+    // Messages that the user sends meanwhile are handled after it.
     let mut bench = Bench::new(schema(), vec![round(Outcome::Complete), Vec::new(), vec![]]);
     bench.feed(Input::Op(Op::Close));
     let say = Op::Say {

@@ -230,7 +230,7 @@ mod tests {
         let unlearned = planned(marks[..10].to_vec());
         let told = unlearned.notices.join("\n");
         assert!(told.contains("(10 so far)"), "{told}");
-        // Marks of different rules are told apart.
+        // Marks of different rules are counted separately.
         let rule = |planned: &crate::planner::Planned| {
             crate::deliberation::protocols::stopping(&planned.plan)
         };

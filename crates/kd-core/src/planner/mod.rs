@@ -446,7 +446,7 @@ fn fit(plan: &mut Plan) -> Option<String> {
         plan.limits.peer_bytes = Some(bytes);
     }
     let is_lowered = plan.limits != usual;
-    // A limit on calls is not met by shorter answers, and a limit that is too low anyway is told as an error.
+    // Shorter answers do not help with a limit on calls, and a limit that is too low in any case is reported as an error.
     if !is_lowered || affordable(plan).is_err() {
         return None;
     }

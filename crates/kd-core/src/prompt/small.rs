@@ -64,7 +64,7 @@ fn rules(persona: &str) -> String {
     parts.join(" ")
 }
 
-/// Asks for an answer to the user's last message, after a short record of what was said before.
+/// Asks for an answer to the user's last message, after a short record of the conversation.
 fn answer(persona: &str, seat: &str, said: &[Spoken]) -> Option<(String, String)> {
     let last = said.iter().rposition(|s| s.from == KING)?;
     let mut turn = String::new();

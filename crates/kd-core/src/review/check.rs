@@ -174,8 +174,8 @@ fn leads_out(path: &str) -> bool {
         || path.split(['/', '\\']).any(|part| part == "..")
 }
 
-/// Returns the possible readings of a quote, without white space: as it is first, because code may contain fences,
-/// numbers and signs of its own; then without those that members add.
+/// Returns the possible readings of a quote, without white space: unchanged first, because the code itself may
+/// contain fences, numbers and signs; then without those that members add.
 fn readings(quote: &str) -> Vec<Vec<String>> {
     let raw: Vec<&str> = quote
         .lines()

@@ -154,7 +154,7 @@ impl Cluster {
     /// Returns the severity: the highest that any of its members names.
     ///
     /// The words of a hostile change can make a member repeat a blocker as a nit, so that it passes `--fail-on`. With
-    /// this rule no member can lower a severity. A member can raise it, but it could also report a blocker of its own,
+    /// this rule no member can lower a severity. A member can raise it, but it could also report its own blocker,
     /// and [`Cluster::severities`] tells who named which.
     pub fn severity(&self) -> Severity {
         let all = self.findings.iter().map(|raw| raw.finding.severity);

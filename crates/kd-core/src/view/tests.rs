@@ -201,7 +201,7 @@ fn another_process_shows_as_a_growing_panel_until_its_message_lands() {
         delta: Delta::Text { text: "Far".into() },
     });
     assert_eq!(bodies(&view), ["gemini … Far"]);
-    assert!(!view.is_busy(), "nothing of ours to stop");
+    assert!(!view.is_busy(), "no turn of this process to stop");
     view.fold(&Event::MessageAdded {
         message: message(4, "gemini", "Far away."),
         turn: None,

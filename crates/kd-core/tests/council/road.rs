@@ -26,7 +26,7 @@ fn a_question_goes_to_everybody_and_each_answer_to_disk() {
     assert_eq!(
         kinds(&bench.events),
         ["thread_opened"],
-        "nothing is told before the file exists"
+        "no other event is sent before the file exists"
     );
     bench.write_held();
     assert_eq!(bench.speaking(), ["claude", "codex", "cursor"]);

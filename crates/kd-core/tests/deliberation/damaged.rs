@@ -31,7 +31,7 @@ fn numbers(value: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Sets or removes what stands at a path.
+/// Sets or removes the value at a path.
 fn put(value: &mut Value, path: &str, new: Option<u64>) {
     if let Some(new) = new {
         if let Some(there) = value.pointer_mut(path) {

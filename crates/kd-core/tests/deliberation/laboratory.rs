@@ -81,7 +81,7 @@ fn planned(members: &[String], protocol: &str, marks: Vec<Mark>) -> Plan {
     plan(&config, &brief).expect("a plan").plan
 }
 
-/// The number that stands for an answer of a question.
+/// The number that represents an answer to a question.
 fn number(key: usize) -> String {
     (101 + key).to_string()
 }

@@ -153,7 +153,7 @@ impl Run {
             let Some(input) = inputs.pop_front() else {
                 assert!(
                     machine.is_done(),
-                    "it stands still: {:?}",
+                    "the machine is stuck: {:?}",
                     room.records.last()
                 );
                 return self;

@@ -138,7 +138,7 @@ fn whoever_is_named_is_asked_or_it_is_told_who_is_not_and_why() {
                             !before.is_empty(),
                             "{case}: nothing says that {member} is not asked"
                         );
-                        // What the plan leaves open is told when it is known.
+                        // A member that the plan does not decide about is announced once that is known.
                         let is_certain =
                             before.iter().any(|n| n.contains("not asked for an answer"));
                         assert!(

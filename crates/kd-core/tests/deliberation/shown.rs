@@ -1,4 +1,4 @@
-//! What a deliberation shows is what was said: names, the decision between open answers, private text, labels.
+//! A deliberation shows the members' own words: names, the decision between open answers, private text, labels.
 
 use crate::room::{Answer, Asked, Run, good, plan, run, seat};
 use kd_core::SeatName;

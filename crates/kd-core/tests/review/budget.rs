@@ -288,7 +288,7 @@ fn a_flood_by_one_member_takes_no_votes_from_the_others() {
         let told = ran.report.notices.join("\n");
         assert!(
             told.contains(" findings"),
-            "what is left out is told: {told}"
+            "the notice counts the findings left out: {told}"
         );
     }
 }

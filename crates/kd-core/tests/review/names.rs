@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const LOOP: &str = "    for i in 0..=items.len() {";
 const MEAN: &str = "    total(items) / items.len() as u32";
 
-/// Returns the words that stand for a name after "as" in each claim that voters read.
+/// Returns the stand-in for a name after "as" in each claim that voters read.
 fn shown(ran: &Ran) -> Vec<String> {
     let votes = ran.asked.iter().filter(|request| kind(request) == "votes");
     let claims = votes.flat_map(labels).map(|(_, claim)| claim);

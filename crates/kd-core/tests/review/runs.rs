@@ -608,7 +608,7 @@ fn findings_are_read_however_they_are_written() {
     ] {
         assert!(read::findings(reply).is_err(), "{reply}");
     }
-    // The end of a list is missing: what is there counts, and the reply is known to be cut.
+    // The end of a list is missing: the findings before it count, and the reply is reported as cut.
     for (reply, cut) in [
         (listed.clone(), false),
         (listed.trim_end_matches("]}").to_owned(), true),

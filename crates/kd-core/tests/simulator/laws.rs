@@ -383,7 +383,7 @@ impl Laws {
         };
         assert!(
             lies.iter().filter(sound).all(|m| shown.contains(m)),
-            "what was said is not shown"
+            "a message is not shown"
         );
     }
 }

@@ -597,7 +597,7 @@ impl World {
         if self.open.protocol.name != "natural" && !self.laws.is_closed() {
             assert_eq!(
                 asked[0], asked[1],
-                "what was said cannot be rebuilt from the disk"
+                "the conversation cannot be rebuilt from the disk"
             );
         }
     }

@@ -1,6 +1,6 @@
 //! The same councils through one `kd serve`, beside the run in process, and the time that it adds to the first token.
 //!
-//! Takes the path of the program. It runs unchanged, with a home of its own, and clients ask it over the API of OpenAI.
+//! Takes the path of the program, which runs unchanged in its own home folder. Clients ask it over OpenAI's API.
 
 use crate::floor::Floor;
 use crate::part::{self, Part, Who, median};

@@ -70,7 +70,7 @@ pub(crate) fn serve(kind: Kind) {
     });
 }
 
-/// `relay ADDRESS`: prints an address of its own, and passes bytes on until stdin ends.
+/// `relay ADDRESS`: listens at a new address, prints it, and forwards bytes until stdin ends.
 pub(crate) fn relay(to: &str) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {

@@ -70,7 +70,7 @@ fn response(wire: Wire, text: &str) -> Value {
     }
 }
 
-/// Returns a result, as it stands in the list or file of results.
+/// Returns a result in the form of an entry in the list or file of results.
 pub(super) fn result(wire: Wire, id: &Value, text: &str) -> Value {
     let response = response(wire, text);
     match wire {

@@ -399,7 +399,7 @@ pub fn divergence(truth: &[f64], ours: &[f32]) -> f64 {
         .sum()
 }
 
-/// Returns the characters that stand for the 256 bytes in a byte-level vocabulary.
+/// Returns the characters that represent the 256 bytes in a byte-level vocabulary.
 fn byte_letters() -> impl Iterator<Item = String> {
     let plain =
         |b: u32| (33..=126).contains(&b) || (161..=172).contains(&b) || (174..=255).contains(&b);

@@ -47,7 +47,7 @@ pub struct Cycle {
     pub is_running: bool,
     /// Who has the turn.
     pub speaking: Vec<String>,
-    /// Who had a turn, and what came of it.
+    /// The agents that had a turn, each with its result.
     pub had: Vec<(String, String)>,
     /// Who may still have one, by name: the order is secret until the end.
     pub rest: Vec<String>,

@@ -100,7 +100,7 @@ pub(super) struct Case {
 /// The frames around the sentences of a reply.
 const FRAMES: usize = 10;
 
-/// Returns whether a template is a line of its own rather than a sentence.
+/// Returns whether a template is a separate line rather than a sentence.
 fn is_line(template: &str) -> bool {
     !template.ends_with(['.', '。', '!', '！', '）', ')'])
         || template.starts_with(['*', '#', '=', '\\', '$'])

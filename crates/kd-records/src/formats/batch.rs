@@ -13,7 +13,7 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
-/// The member that stands for the answer of the whole council.
+/// The member name under which the answer of the whole council is recorded.
 const COUNCIL: &str = "council";
 /// The version that is read.
 const VERSION: u64 = 1;

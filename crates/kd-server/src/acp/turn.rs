@@ -149,7 +149,7 @@ struct Board {
     cards: BTreeMap<TurnId, usize>,
     /// What messages say, by number, until their turn ends.
     bodies: BTreeMap<u32, String>,
-    /// The number of the prompt's message in the thread: turns are numbered anew for each prompt, cards are not.
+    /// The number of the prompt's message in the thread: turns are numbered from 1 for each prompt, cards are not.
     prompt: u32,
     is_done: bool,
     stopped: bool,

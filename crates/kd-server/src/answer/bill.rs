@@ -81,8 +81,8 @@ impl Answer {
     }
 }
 
-/// Marks an amount as a lower bound if some turn did not report its usage, also one of 0: that nothing was told does not
-/// mean that nothing was used.
+/// Marks an amount as a lower bound if some turn did not report its usage, also an amount of 0: tokens
+/// that were not reported may still have been used.
 pub(super) fn bound(mut usage: Usage, uncounted: bool) -> Usage {
     if uncounted {
         usage.certainty = usage.certainty.and(Certainty::AtLeast);

@@ -1,5 +1,5 @@
-//! Threads that a client follows: `resources/subscribe` with the URI of a thread or of its events. The client is told
-//! when something was written there, by any process, and reads what is new.
+//! Threads that a client follows: `resources/subscribe` with the URI of a thread or of its events. The client gets
+//! a notification when any process writes there, and reads the new content.
 
 use super::off;
 use kd_app::host::{Followed, Host};

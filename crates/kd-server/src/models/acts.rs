@@ -1,5 +1,5 @@
 //! Finds the thread of a conversation with tools: by the ids of its calls, which clients send back unchanged, or by its
-//! words. A thread at work is not given to a second request: that one gets a thread of its own.
+//! words. A second request does not get a thread that is at work: it gets a new one.
 
 use crate::identity::Identity;
 use kd_core::acting::Talk;

@@ -41,7 +41,7 @@ pub(super) fn parse<T: DeserializeOwned>(body: &[u8], what: &str) -> Result<T, F
     let mut reader = serde_json::Deserializer::from_slice(body);
     let parsed = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let (path, why) = (error.path().to_string(), error.inner().to_string());
-        // A missing field is told by its name.
+        // The error for a missing field names the field.
         let named = why
             .strip_prefix("missing field `")
             .and_then(|rest| rest.split('`').next());

@@ -58,7 +58,7 @@ const MODEL_BYTES_MAX: usize = 2048;
 
 /// What the name of each model begins with.
 const PREFIX: &str = "kd/";
-/// The same for clients that take what stands before a slash for a provider.
+/// The same for clients that read the text before a slash as a provider.
 const PREFIX_PLAIN: &str = "kd-";
 
 /// State shared by the handlers.

@@ -1,5 +1,5 @@
-//! A client's conversation with tools, in any API's format, as the acting member gets it: what was said, called and
-//! returned, step by step, and the tools on offer.
+//! A client's conversation with tools, in any API's format, as the acting member gets it: messages, calls and
+//! results, step by step, and the tools on offer.
 
 use super::fault::Fault;
 use kd_core::acting::Talk;

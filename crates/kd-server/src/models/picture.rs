@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// The types that all three services accept.
 const TYPES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// Maximum pictures of a conversation: each is a message of its own to the service.
+/// Maximum pictures of a conversation: each is a separate message to the service.
 const PICTURES_MAX: usize = 100;
 /// Maximum bytes of an address.
 const URL_BYTES_MAX: usize = 8 << 10;

@@ -141,7 +141,7 @@ impl Feed {
         }
     }
 
-    /// Reports what changed in the thread, read anew if it is not given. Ends the stream if the thread is gone.
+    /// Reports the changes in the thread; reads it if `page` is `None`. Ends the stream if the thread is gone.
     async fn send(&mut self, page: Option<Thread>) -> Option<()> {
         let (id, lines) = (self.id.clone(), self.lines.clone());
         let mut reader = std::mem::take(&mut self.reader);

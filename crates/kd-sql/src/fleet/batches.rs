@@ -64,7 +64,7 @@ pub struct Seen {
     places: BTreeSet<i64>,
 }
 
-/// The columns of a batch. Descriptions that are too long are none of ours.
+/// The columns of a batch. Descriptions that are too long were not written by `kd`.
 macro_rules! selected {
     ($asks:literal, $parts:literal, $which:literal) => {
         concat!(

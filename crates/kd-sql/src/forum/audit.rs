@@ -436,7 +436,7 @@ fn check_deeds(db: &mut Db, run: &Run, faults: &mut Vec<String>) -> Result<(), F
             run.agent
         ));
     }
-    // An agent may reply in the thread of its own motion.
+    // An agent may also reply in the thread of a motion that it proposed.
     let of_motion =
         |(post, thread): &&(i64, i64)| !proposed.contains(thread) || wrote.contains(post);
     let there = posts.iter().filter(of_motion).map(|(post, _)| *post);

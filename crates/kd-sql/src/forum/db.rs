@@ -27,8 +27,8 @@ const STATEMENTS: usize = 128;
 const TEXT_BYTES_MAX: i32 = 32 << 20;
 /// Maximum text of one result.
 const ROWS_BYTES_MAX: usize = 64 << 20;
-/// Options that forbid to every file: running triggers and views, calling functions from its schema, writing its own
-/// pages.
+/// Options that apply to every database file. They disable triggers, views, functions in the schema, and direct writes to
+/// the schema and to pages.
 const CONFIG: [(DbConfig, bool); 4] = [
     (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
     (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
@@ -122,7 +122,7 @@ impl Row {
         self.get(at, TEXT, Value::as_text).map(str::to_owned)
     }
 
-    /// Returns text. No character in it can control a terminal, whoever wrote it.
+    /// Returns text. No character in it can control a terminal, even if another program wrote it.
     pub(super) fn text(&self, at: usize) -> Result<String, ForumError> {
         let text = self.get(at, TEXT, Value::as_text)?;
         Ok(clean_text(text).into_owned())

@@ -1,4 +1,4 @@
-//! A schema of its own for each test, and short forms of calls.
+//! A separate schema for each test, and short forms of calls.
 
 use crate::postgres_server::postgres_schema;
 use jiff::Timestamp;

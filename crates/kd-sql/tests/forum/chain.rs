@@ -415,7 +415,7 @@ fn posts_may_be_edited_and_an_export_is_audited_as_well() {
             assert_eq!(
                 audited(&mut imported).faults,
                 Vec::new(),
-                "a chain of its own"
+                "a separate chain"
             );
         });
     });

@@ -224,5 +224,8 @@ fn a_store_from_elsewhere_gives_nobody_a_memory() {
     assert_eq!(store.notes(MAIN, "ada").unwrap(), "");
     assert_eq!(store.charter(MAIN).unwrap(), "");
     let added = call(&mut store, "ada", "remember", json!({"text": "mine"}));
-    assert_eq!(added["notes"], "mine", "nothing of theirs comes back");
+    assert_eq!(
+        added["notes"], "mine",
+        "the notes of the others do not come back"
+    );
 }

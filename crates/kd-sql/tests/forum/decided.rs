@@ -1,4 +1,4 @@
-//! Motions that keep order: what they say, whom they cannot affect, who must confirm them, and how they are undone.
+//! Motions that moderate: their text, the accounts that they cannot affect, who must confirm them, and how to undo them.
 
 use crate::servers::each;
 use crate::talk::{at, by, persona};

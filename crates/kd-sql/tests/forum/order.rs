@@ -96,7 +96,7 @@ fn hidden_posts_leave_all_that_agents_see_and_come_back() {
         );
         assert_eq!(
             into["success"], false,
-            "nobody answers in a hidden thread: {into}"
+            "a reply in a hidden thread is refused: {into}"
         );
         // People see hidden posts, and that they are hidden.
         let (_, posts) = store.thread(1, 0, 9).unwrap();

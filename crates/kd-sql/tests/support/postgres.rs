@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Returns an address with an empty schema of its own, if there is a server.
+/// Returns an address with a new empty schema, if there is a server.
 pub(crate) fn postgres_schema() -> Option<String> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let Some(server) = server() else {
@@ -53,7 +53,7 @@ pub(crate) struct Encryption {
     pub(crate) key: String,
 }
 
-/// A server of its own on a port of loopback.
+/// A separate server on a loopback port.
 pub(crate) struct Listening {
     pub(crate) port: u16,
     _server: Server,

@@ -305,7 +305,7 @@ fn place(drafts: &[Draft], change: &Change) -> Result<(usize, Vec<String>), Prob
             let Some(problem) = refused else {
                 return Ok((0, Vec::new()));
             };
-            // The reason is told once, with the first setting in that file.
+            // The reason is given once, with the first setting in that file.
             let first = local.old.is_none();
             let notice = format!("written to {} instead: {problem}", local.file.display());
             Ok((1, first.then_some(notice).into_iter().collect()))

@@ -69,7 +69,7 @@ fn up_and_down_keep_the_column() {
     assert_eq!(editor.cursor(), "a long line\nx".len());
     assert!(editor.vertical(-1, 40));
     assert_eq!(editor.cursor(), "a long line".len());
-    assert!(!editor.vertical(-1, 40), "the edge is told");
+    assert!(!editor.vertical(-1, 40), "the edge is reported");
     assert!(editor.vertical(2, 40));
     assert_eq!(editor.cursor(), editor.text().len());
 }

@@ -22,8 +22,8 @@ pub struct Found {
     pub url: Arc<str>,
 }
 
-/// Finds the `http` and `https` addresses in these of the laid-out lines; `line` returns a line by its number. It is asked
-/// for no other lines than these and those that an address of theirs begins or ends in.
+/// Finds the `http` and `https` addresses in these of the laid-out lines; `line` returns a line by its number. It is only
+/// called for these lines and for the lines where one of their addresses begins or ends.
 ///
 /// An address goes on in the next line only where its word was cut. One that runs into a letter or digit that is not
 /// ASCII is none: it would look like another host.

@@ -68,7 +68,7 @@ pub(super) fn shown_part(text: &str) -> (&str, usize) {
     (&text[..end], text.len() - end)
 }
 
-/// Returns the line that stands in for the omitted part; `None` if everything is shown.
+/// Returns the line that replaces the omitted part; `None` if everything is shown.
 pub(super) fn left_out(bytes: usize, styles: Styles) -> Option<Line> {
     let mib = bytes as f64 / f64::from(1 << 20);
     let dots = styles.glyph("…", "...");

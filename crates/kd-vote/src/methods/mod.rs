@@ -179,8 +179,8 @@ fn shown(poll: &Poll<'_>, amounts: Vec<Amount>) -> Vec<Option<Amount>> {
         .collect()
 }
 
-/// Eliminates candidates round by round, for all rules that do so. `drop` returns whom to eliminate, given the
-/// remaining candidates; `won` returns current winners. The winners are the remaining candidates, or the last ones
+/// Eliminates candidates round by round, for all rules that do so. `drop` returns the candidates to eliminate, given the
+/// remaining ones; `won` returns the current winners. The winners are the remaining candidates, or the last ones
 /// eliminated together.
 fn eliminate(
     poll: &Poll<'_>,

@@ -28,7 +28,7 @@ pub(crate) struct Forget {
     /// Keep copies in other threads, and list them
     #[arg(long)]
     pub(crate) keep_copies: bool,
-    /// Also erase posts and other texts of the forum that repeat it, whoever wrote them; without this they are listed
+    /// Also erase posts and other texts of the forum that repeat it, by any author; without this they are listed
     #[arg(long)]
     pub(crate) posts: bool,
     /// Show what would be removed; change nothing

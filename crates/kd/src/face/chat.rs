@@ -285,7 +285,7 @@ impl ChatLines {
                         out,
                     )?;
                 } else if self.fails_alike(*turn, &failure.message) {
-                    // One cause is told once.
+                    // The same cause is reported once.
                     let what = format!("failed for the same reason; /retry {seat} asks again");
                     self.happened(seat.as_str(), &what, out)?;
                 } else {
@@ -536,7 +536,7 @@ impl ChatLines {
         Ok(())
     }
 
-    /// Returns whether another member of the round failed with this message: its cause and advice were told.
+    /// Returns whether another member of the round failed with this message, so its cause and advice are already shown.
     fn fails_alike(&self, turn: TurnId, message: &str) -> bool {
         let others = self
             .view

@@ -1,4 +1,4 @@
-//! Failures without an answer: equal ones of several members are told once, with all names.
+//! Failures without an answer: equal failures of several members are reported once, with all names.
 
 use kd_core::event::Purpose;
 use kd_core::view::{State, Turn, View};
@@ -30,7 +30,7 @@ impl Failures {
         waits
     }
 
-    /// Returns after what time the waiting failures are told at the latest; `None` if none waits.
+    /// Returns the time until the waiting failures must be reported; `None` if none waits.
     pub(super) fn due_in(&self, now: Timestamp) -> Option<Duration> {
         let waited = self.since.filter(|_| !self.waiting.is_empty())?;
         let waited = Duration::try_from(now.duration_since(waited)).unwrap_or_default();

@@ -455,7 +455,7 @@ mod tests {
         let mut script = Script::open(&["a", "b"]);
         script.queue(1, "a");
         script.queue(2, "b");
-        script.text(1, "a word that stands");
+        script.text(1, "a word that stays");
         let mut face = Live::new(Styles::NONE, 60, 20, false, false);
         let mut view = View::default();
         let mut frames = Vec::new();

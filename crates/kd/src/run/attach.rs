@@ -21,7 +21,7 @@ pub(super) struct Files<'a> {
     pub(super) options: &'a [PathBuf],
     /// Whether nobody can be asked, because a program reads the output.
     pub(super) for_a_program: bool,
-    /// Whether nothing is told.
+    /// Whether no notices are printed.
     pub(super) quiet: bool,
 }
 

@@ -60,7 +60,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         return screen::run(args, here);
     }
     let (chat, created) = screen::open(args, here)?;
-    // The face may block on a slow reader; the council runs on threads of its own, so that it never waits for us.
+    // Output may block on a slow reader. The council runs on separate threads, so that it never waits for the output.
     let runtime = Runtime::new()?;
     let mut room = Room {
         args,
@@ -124,7 +124,7 @@ impl Room<'_> {
     /// Runs one thread from opening to end.
     async fn sit(&mut self, old: Option<Thread>) -> Result<Next, Error> {
         let seated = self.chat.seat(old.as_ref(), true)?;
-        // Both may wait for the network, each in a runtime of its own.
+        // Both may wait for the network, each in its own runtime.
         tokio::task::block_in_place(|| {
             self.chat.make_ready(&seated.roster, old.is_none())?;
             if seated.built_in {

@@ -141,7 +141,7 @@ fn table(reports: &[Report], here: &Here) -> String {
             };
             text.push('\n');
         }
-        // One cause is told once.
+        // The same cause is reported once.
         let alike = |before: &&Report| {
             report.problem.is_some()
                 && (&before.problem, &before.advice) == (&report.problem, &report.advice)

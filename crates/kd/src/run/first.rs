@@ -9,7 +9,7 @@ pub(super) fn notice(first: bool, here: &Here) {
     say(&told(first, here));
 }
 
-/// Returns the same, for a screen of its own.
+/// Returns the same text, for a separate screen.
 pub(super) fn told(first: bool, here: &Here) -> String {
     let found = look_around(here).unwrap_or_default();
     text(first, &found)

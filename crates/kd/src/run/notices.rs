@@ -97,6 +97,6 @@ fn drawing_columns() -> Option<usize> {
 
 /// Writes bytes to stderr.
 fn write(bytes: &str) {
-    // If this cannot be written, nobody reads it.
+    // If this cannot be written, stderr was closed.
     let _ = crate::out::stderr().lock().write_all(bytes.as_bytes());
 }

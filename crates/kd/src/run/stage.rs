@@ -315,7 +315,7 @@ impl Stops {
             loop {
                 let signal = signals.next().await;
                 let is_second = signal.stops() && second.swap(true, Ordering::SeqCst);
-                // First, so that whoever sees the effect finds the cause.
+                // Sent first, so that a reader who sees the effect finds the cause.
                 if sender.send((signal, is_second)).is_err() {
                     return;
                 }

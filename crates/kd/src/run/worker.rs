@@ -113,7 +113,7 @@ pub(super) enum Stop {
     Leave,
 }
 
-/// Hears signals on a thread of its own: while the database is away, all threads of the runtime may wait for it.
+/// Listens for signals on a separate thread: while the database is away, all threads of the runtime may wait for it.
 pub(super) struct Stops;
 
 impl Stops {

@@ -37,7 +37,7 @@ fn a_fork_has_the_messages_and_the_mode_and_is_not_advertised() {
         forked["result"]["modes"]["currentModeId"], "think",
         "{forked}"
     );
-    // It is open, and what is said there is not said in its source.
+    // The fork is open, and messages there do not appear in its source.
     ask(&mut agent, &copy, "And in Makefiles?");
     let loaded = |agent: &mut Agent, id: &str| {
         let request = json!({"sessionId": id, "cwd": home.work(), "mcpServers": []});

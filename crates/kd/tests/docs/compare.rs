@@ -29,7 +29,7 @@ static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 static IDS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(council-[0-9a-f]{4}|batch-[0-9a-f]{8})\b").unwrap());
 
-/// The id that stands for any thread of the reader: the newest of the session.
+/// The documented id that matches any thread of the reader: the newest of the session.
 pub(crate) const ANY_THREAD: &str = "council-a94d";
 
 /// Removes from a line what differs from run to run.

@@ -167,7 +167,7 @@ pub(crate) fn programs(line: &str) -> Vec<String> {
     found
 }
 
-/// Returns the command lines that stand in other blocks, where nothing runs them.
+/// Returns the command lines in other blocks, where nothing runs them.
 pub(crate) fn misplaced(text: &str) -> Vec<(usize, &str)> {
     let (mut block, mut found) = (None, Vec::new());
     for (at, line) in text.lines().enumerate() {

@@ -42,7 +42,7 @@ fn number(word: &str) -> Option<usize> {
     word.parse().ok().or(named)
 }
 
-/// Returns the numbers in a text that stand before a noun, or before an adjective and a noun: the text around them,
+/// Returns the numbers in a text that precede a noun, or an adjective and a noun: the text around them,
 /// the number, and the noun's place in `nouns`.
 fn counted(text: &str, nouns: &[&str]) -> Vec<(String, usize, usize)> {
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -172,6 +172,9 @@ fn check(home: &Home, tally: &Tally) -> (usize, usize, usize) {
         }
     }
     let there: BTreeSet<i64> = posts.iter().map(|post| post.id).collect();
-    assert!(tally.told.is_subset(&there), "a post that was told is gone");
+    assert!(
+        tally.told.is_subset(&there),
+        "a post that was confirmed is gone"
+    );
     (cycles.len(), cut, of_run.len())
 }

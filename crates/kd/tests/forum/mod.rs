@@ -2,7 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,
-    reason = "helpers of tests; what a test saw is told"
+    reason = "helpers of tests; tests print what they saw"
 )]
 
 use crate::support;

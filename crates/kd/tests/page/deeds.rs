@@ -298,7 +298,7 @@ fn the_user_writes_in_the_forum_under_the_own_name_and_within_its_rules() {
         assert!(thread.contains(part), "{part}: {thread}");
     }
     assert!(!thread.contains(&key), "{thread}");
-    // The commands say the same, and by whom.
+    // The commands show the same, with the actor.
     let read = home.run(&["forum", "read", "1"]).out;
     assert!(
         read.contains("#2 king") && read.contains("To point."),

@@ -13,7 +13,7 @@ enum Fate {
 }
 use Fate::{At, Dropped};
 
-/// A claim of its own for each case, the file, the lines and the quote of the finding, and its fate.
+/// A different claim for each case, the file, the lines and the quote of the finding, and its fate.
 type Case = (&'static str, &'static str, (u32, u32), &'static str, Fate);
 
 const GONE: &str = "does not hold the quoted code";

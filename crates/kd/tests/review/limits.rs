@@ -133,7 +133,7 @@ async fn a_limit_that_is_too_low_for_votes_is_told_before_anybody_is_asked() {
     let server = server().await;
     let home = home(&server);
     let said = run(&home, &["--max-calls", "4", "--format", "json"]).await;
-    // What was found so far is reported, with an exit code of its own.
+    // The findings so far are reported, with a distinct exit code.
     assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
     assert_eq!(server.bill().requests, 4);
     let told = "the limit of 4 calls is too low for votes: 6 would do";

@@ -105,7 +105,7 @@ fn a_branch_is_reviewed_and_its_findings_are_marked() {
     );
     assert!(
         said.err.contains("requests, about"),
-        "the cost is told before: {}",
+        "the cost is shown before: {}",
         said.err
     );
 
@@ -240,7 +240,7 @@ fn progress_tells_replies_that_could_not_be_read() {
         .collect();
     let why = "bob did not review: the reply holds no list of findings";
     assert_eq!(of_bob, [format!("{why}; asked once more").as_str(), why]);
-    // However many parts a change has, one cause is told once.
+    // The same cause is reported once, however many parts a change has.
     for at in 1..=3 {
         write(
             &home,

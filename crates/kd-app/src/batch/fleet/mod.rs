@@ -62,7 +62,7 @@ pub fn open(store: &Store) -> Result<Fleet, UserError> {
     Ok(Fleet::open(store, LEASE)?)
 }
 
-/// Runs what blocks on a thread of its own, because the client of the database must not be used where asynchronous tasks run.
+/// Runs a blocking call on a separate thread: the database client must not be used on threads that run async tasks.
 fn outside<T: Send>(call: impl FnOnce() -> T + Send) -> Result<T, UserError> {
     std::thread::scope(|scope| scope.spawn(call).join())
         .map_err(|_| UserError::new(ErrorKind::Engine, "a call to the database ended too early"))

@@ -1,6 +1,6 @@
 //! The Agent Client Protocol, version 1, through its official crate: messages, ids, and replies to the agent's
 //! requests. The agent's output is decoded by [`crate::dialects`], as for every other protocol (docs/adr says why).
-//! Each question has a session of its own; no file system or terminal access is offered.
+//! Each question has its own session; no file system or terminal access is offered.
 //!
 //! A read-only turn runs in a mode that [`modes`] allows, and every permission request is rejected. An agent without
 //! such a mode is not asked, and one that leaves it is stopped.
@@ -711,7 +711,10 @@ mod tests {
         assert!(failure.message.len() < 400);
         assert!(talk.ask(question(false, None)).is_empty());
         let wish = talk.hear(&json!({"jsonrpc": "2.0", "id": 1, "method": "fs/read_text_file"}));
-        assert_eq!(wish[0]["error"]["code"], -32600, "nobody waits in vain");
+        assert_eq!(
+            wish[0]["error"]["code"], -32600,
+            "every request gets a response"
+        );
     }
 
     /// Loads a recorded agent's messages: its response to each of our methods, and its own requests.

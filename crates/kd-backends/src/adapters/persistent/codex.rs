@@ -1,4 +1,4 @@
-//! Codex app-server: JSON-RPC without the version field. Each question has a thread of its own, which is not written to
+//! Codex app-server: JSON-RPC without the version field. Each question has its own thread, which is not written to
 //! disk (`ephemeral`) and is released afterwards.
 //!
 //! Codex names the service's cache after the thread, and a fork keeps the name. So the second question of a process

@@ -1,6 +1,6 @@
-//! Drives a connection of the protocol's own crate by hand. Such a connection is a future that waits only for messages,
-//! never for a clock or a file: after passing a message in and polling until nothing moves, all its output is there. So
-//! ACP has the same interface as the other protocols, messages in and messages out, without a task or pipe of its own.
+//! Polls a connection of the ACP crate by hand. Such a connection is a future that waits only for messages, never for a
+//! clock or a file: pass a message in, poll until it makes no more progress, and all its output is available. So ACP has
+//! the same interface as the other protocols, messages in and messages out, without its own task or pipe.
 
 use agent_client_protocol::{Channel, Error, RawJsonRpcMessage, Result, TransportFrame};
 use futures::FutureExt;

@@ -42,7 +42,7 @@ pub(in crate::adapters) struct Question {
 /// Our side of a conversation with one process. Pure: takes the agent's messages, returns ours, each a JSON value for
 /// one line.
 pub(in crate::adapters) trait Talk: Send {
-    /// Asks a question in a session of its own.
+    /// Asks a question in a new session.
     fn ask(&mut self, question: Question) -> Vec<Value>;
 
     /// Handles a message from the agent.

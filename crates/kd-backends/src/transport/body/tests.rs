@@ -25,7 +25,7 @@ fn build(request: &Request) -> Value {
     json!({"model": "m", "one": request.prompt.as_text(), "blocks": blocks.collect::<Vec<_>>(), "stream": true})
 }
 
-/// A request with a history of so many messages that need every kind of escape.
+/// A request with a history of `messages` messages that need every kind of escape.
 fn with_history(messages: usize) -> Request {
     let mut history = "[Previous conversation]\nking: Why?".to_owned();
     let mut starts = Vec::new();

@@ -462,8 +462,8 @@ fn decided_by(board: &Board) -> String {
 /// Maximum length of an answer shown as the decision, in characters.
 const DECIDED_MAX: usize = 60;
 
-/// Returns a number, date or list as its supporters wrote it, if most wrote it on a line of its own: the key that is
-/// counted (`--10-14` for 14 October) is not readable.
+/// Returns a number, date or list as its supporters wrote it, if most wrote it on a separate line: the normalized key
+/// that is counted (`--10-14` for 14 October) is hard to read.
 fn in_their_words(plan: &Plan, board: &Board, winner: &Candidate) -> Option<String> {
     if matches!(plan.answers, AnswerKind::Choice { .. }) {
         return None;

@@ -218,7 +218,7 @@ fn unnumbered(line: &str) -> &str {
     }
 }
 
-/// Takes what is said about a label; `None` if something else was said about it.
+/// Stores a statement about a label; `None` if a different one is already stored.
 fn put(out: &mut [Option<Said>], at: usize, said: Option<Said>) -> Option<()> {
     let (Some(said), Some(slot)) = (said, out.get_mut(at)) else {
         return Some(());
@@ -475,7 +475,7 @@ fn once(mut found: Vec<usize>) -> Option<Vec<usize>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns the JSON list that a reply consists of, or that stands among its words.
+/// Returns the JSON list in a reply, with or without words around it.
 pub(super) fn list_in(text: &str) -> Option<Value> {
     let (from, to) = (text.find('[')?, text.rfind(']')?);
     let found = serde_json::from_str::<Value>(text.get(from..=to)?).ok()?;

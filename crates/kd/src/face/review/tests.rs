@@ -229,7 +229,7 @@ fn nothing_that_members_write_is_markup_link_mention_or_command() {
     }
 }
 
-/// Texts that code hosts turn into links, notifications or pictures, wherever they stand in what a reader sees.
+/// Texts that code hosts turn into links, notifications or pictures, anywhere in the visible text.
 const REFERENCES: &[&str] = &[
     "@octocat",
     "@org/team",

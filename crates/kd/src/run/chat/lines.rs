@@ -16,7 +16,7 @@ use kd_core::{Address, Aside, Op, Roster, SeatName};
 use std::path::Path;
 use tokio::runtime::Handle;
 
-/// What is told about a message whose files the user does not attach.
+/// The notice about a message whose files the user does not attach.
 const UNSENT: &str = "not sent; in `backticks`, @NAME is text";
 
 impl Room<'_> {

@@ -27,7 +27,7 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// Creates a bar for a terminal with so many columns, or remarks without one.
+    /// Creates a bar for a terminal of this width; without one, lines are printed instead.
     pub(super) fn new(columns: Option<usize>) -> Self {
         Self {
             columns,

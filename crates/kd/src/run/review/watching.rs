@@ -49,7 +49,7 @@ pub(super) fn hung(line: &str, out: &impl IsTerminal) -> String {
 
 /// Prints a line on stderr.
 pub(super) fn tell(line: &str) {
-    // If this cannot be written, nobody reads it.
+    // If this cannot be written, stderr was closed.
     let _ = writeln!(crate::out::stderr(), "{}", hung(line, &io::stderr()));
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Watching {
     parts: usize,
     /// The number of parts that each member has reviewed.
     reviewed: BTreeMap<SeatName, usize>,
-    /// The failures that were told.
+    /// The failures that were reported.
     failed: BTreeSet<String>,
 }
 

@@ -171,7 +171,7 @@ impl Found {
 
     /// Returns the files of the council with this number, from 1 on.
     fn eee(&self, number: u32) -> Vec<kd_records::Written> {
-        // Each council has a task of its own: the same questions in another council are another evaluation.
+        // Each council is a separate task: the same questions in another council are another evaluation.
         let task = match number {
             1 => "own-questions".to_owned(),
             n => format!("own-questions-{n}"),
