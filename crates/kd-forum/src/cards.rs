@@ -118,7 +118,7 @@ impl<'de> Deserialize<'de> for Seed {
     }
 }
 
-/// All inputs of a draw. Recorded with the cycle; the seed once it is revealed.
+/// All inputs of a draw. They are recorded with the cycle, except the seed, which is added when it is revealed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cards {
     /// The seed.
@@ -130,7 +130,7 @@ pub struct Cards {
     pub scheduler: String,
     /// Maximum consecutive cycles without a turn.
     pub skips_max: u32,
-    /// The minimum and the maximum delay between two agents, in seconds.
+    /// The minimum and maximum delay between two agents, in seconds.
     pub delays: (f64, f64),
     /// The agents that could take part, by name.
     pub candidates: Vec<Candidate>,
@@ -139,12 +139,12 @@ pub struct Cards {
     pub block: Option<Block>,
 }
 
-/// The state of a block of cycles of the scheduler `williams`.
+/// The state of a block of cycles, for the scheduler `williams`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     /// The order of its first cycle.
     pub first: Vec<String>,
-    /// The rows of the square used since.
+    /// The rows of the Latin square used since then.
     pub used: Vec<u32>,
 }
 

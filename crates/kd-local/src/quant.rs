@@ -1,10 +1,10 @@
 //! Unpacks weights from their file formats, and packs them into the tiles that the kernels read.
 //!
-//! Converts the bytes of a tensor to numbers or tiles. Formats with one scale per 32 columns keep their integers
-//! exactly (a scale that is a product, as in the K formats, is rounded to 16 bits); the others are rounded to 8 bits,
-//! which loses less than rounding the activations does.
+//! Converts the bytes of a tensor to numbers or tiles. In formats with one scale per 32 columns, the integers are kept
+//! exactly; in the K formats, where the scale is a product of two numbers, the scale is rounded to 16 bits. Weights of
+//! all other formats are rounded to 8 bits. This loses less precision than the rounding of the activations.
 //!
-//! Source of the formats: the ggml project's block layouts.
+//! The formats are the block layouts of the ggml project.
 
 use half::{bf16, f16};
 
@@ -12,14 +12,14 @@ use crate::error::Error;
 use crate::gguf::{GgmlType, Tensor};
 use crate::kernels::{Acts, BLOCK, LANES, Simd, Tile4, Tile8, matmul4, matmul8};
 
-/// Columns of a K format that share their super-scales.
+/// Number of columns that share the super-scales in a K format.
 const SUPER: usize = 256;
 
 /// Some rows of a weight matrix, ready for the kernels.
 pub(crate) enum Tiles {
     /// 4-bit formats.
     Four(Vec<Tile4>),
-    /// Everything else.
+    /// All other formats.
     Eight(Vec<Tile8>),
 }
 

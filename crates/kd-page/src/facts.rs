@@ -255,14 +255,14 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Returns the message with a member's answer: its last complete one.
+    /// Returns the number of the message with a member's answer: its last complete message.
     pub(crate) fn message_of(&self, name: &str) -> Option<u32> {
         let mut own = self.shown.iter().rev().filter(|m| m.from == name);
         own.find(|m| m.is_sound()).map(|m| m.seq)
     }
 }
 
-/// Returns how many members an event says were not asked, since the answers were certain enough.
+/// Returns the number of members that were not asked because the answers were certain enough, as an event reports it.
 fn spared(record: &Record) -> usize {
     if let Event::Deliberated { fact } = &record.event
         && let Fact::AskedEnough { spared, .. } = fact.as_ref()
@@ -272,7 +272,7 @@ fn spared(record: &Record) -> usize {
     0
 }
 
-/// Returns the prefix of a thread's anchors, by its index in the document.
+/// Returns the prefix of the anchors of the thread with this index in the document.
 pub(crate) fn prefix(at: usize) -> String {
     match at {
         0 => String::new(),
@@ -289,11 +289,11 @@ pub(crate) fn plain(text: &str) -> String {
 pub(crate) struct Said {
     /// The number of the message.
     pub(crate) seq: u32,
-    /// The number of the sentence, where it is in the source of the message, and its words.
+    /// The number of the sentence in the message.
     pub(crate) sentence: usize,
-    /// See `sentence`.
+    /// The byte range of the sentence in the Markdown of the message.
     pub(crate) range: Range<usize>,
-    /// See `sentence`.
+    /// The words of the sentence.
     pub(crate) words: String,
 }
 

@@ -62,7 +62,7 @@ pub(super) fn is_difference(before: &str, behind: &str) -> bool {
     words.next().is_some() && compared || REFERS.iter().any(|than| head.ends_with(than))
 }
 
-/// Returns whether a number is only a limit of the answer: `over 9000`, `no fewer than 12`.
+/// Returns whether a number is not the answer, but a limit of it: `over 9000`, `no fewer than 12`.
 pub(super) fn is_limit(before: &str, behind: &str) -> bool {
     const LIMITS: [&str; 22] = [
         "over",
@@ -85,7 +85,7 @@ pub(super) fn is_limit(before: &str, behind: &str) -> bool {
         "al menos",
         "至少",
         "超过",
-        // Longer ones are found first.
+        // Tried from the longest to the shortest.
         "no fewer than",
         "no more than",
     ];
@@ -115,12 +115,12 @@ pub(super) fn is_limit(before: &str, behind: &str) -> bool {
         return false;
     };
     let lead = head.strip_suffix(limit).unwrap_or_default().trim_end();
-    // Only as a whole statement: a requirement may be `at least 3 members`.
+    // Counts only if the limit is the whole statement: `at least 3 members` may be a requirement.
     let whole = lead.is_empty() && behind.chars().filter(|c| c.is_alphabetic()).count() <= 12;
     whole && !NEARLY.iter().any(|w| lead.ends_with(w))
 }
 
-/// Returns whether the words directly before a number rule it out.
+/// Returns whether the words directly before a number reject it, as in `not 12`.
 pub(super) fn is_rejected(before: &str) -> bool {
     const NOT: &[&str] = &[
         "not",
@@ -156,7 +156,7 @@ pub(super) fn is_rejected(before: &str) -> bool {
     })
 }
 
-/// Returns whether a number is a bound of a range, or follows `±`.
+/// Returns whether a number is an end of a range, or follows `±`.
 pub(super) fn is_bound(sentence: &Sentence, numbers: &[Number], n: usize) -> bool {
     const TO: &[&str] = &[
         "to", "and", "bis", "und", "à", "et", "a", "al", "y", "到", "至", "和",

@@ -345,8 +345,8 @@ impl Thread {
         self.meta.seats()
     }
 
-    /// Writes a message. When this returns, the file is complete and has its name; the message is as every reader sees
-    /// it.
+    /// Writes a message. When this returns, the file is complete under its final name. Returns the message as a reader
+    /// would parse it.
     ///
     /// The cost does not grow with the thread, unless another program wrote to it since the last append.
     ///
@@ -362,12 +362,12 @@ impl Thread {
         })
     }
 
-    /// Writes several messages like [`Thread::append`], in order, with one wait for the disk: members that finish
-    /// together are synced together. Returns one result per message; the outer error is about the thread.
+    /// Writes several messages in order, like [`Thread::append`], but waits for the disk once: the answers of members
+    /// that finish together are synced together. Returns one result per message; the outer error is about the thread.
     ///
     /// # Errors
-    /// If the thread is locked for too long, or its folder cannot be synced; the messages may exist then. Each inner
-    /// error is about one message, which was not written.
+    /// If the thread is locked for too long, or its folder cannot be synced. The messages may exist in that case. Each
+    /// inner error is about one message, which was not written.
     pub fn append_all(&self, drafts: &[&Draft]) -> Result<Vec<Result<Message, Error>>, Error> {
         // Written and synced before the lock is taken, so that several processes can do it concurrently.
         let texts: Vec<String> = drafts.iter().map(|d| frontmatter::format(d)).collect();
@@ -413,7 +413,7 @@ impl Thread {
         Ok(written)
     }
 
-    /// Calls back for all messages one by one, each complete, for streaming output. Returns the defects.
+    /// Calls `tell` with every message in order, for streaming output. Returns the defects.
     ///
     /// # Errors
     /// If the folder cannot be listed, or the callback fails. A message that cannot be read is a defect, not an error.

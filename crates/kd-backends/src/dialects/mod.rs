@@ -2,12 +2,12 @@
 //!
 //! Input: lines. Output: [`Delta`]s, and at the end [`Delta::Finished`] or the [`Failure`].
 //!
-//! Decoders are pure: a recorded stream tests everything. All follow the same rules:
-//! - a turn succeeded only if its terminal event arrived and says so, and there is text; an exit code alone never
-//!   decides (plain text, which has no events, needs both text and exit code 0);
-//! - text that a retry repeats is void ([`Delta::Retrying`]) or corrected by the text in [`Delta::Finished`];
-//! - unknown events are ignored, a broken line becomes one notice, and raw protocol never becomes text;
-//! - the outcome does not depend on where the bytes were split.
+//! Decoders do no I/O, so recorded streams can test them completely. All decoders follow these rules:
+//! - A turn succeeds only if its last event reports success and there is text. The exit code alone never decides. (Plain
+//!   text has no events: it needs text and exit code 0.)
+//! - When the agent retries, the text so far is discarded ([`Delta::Retrying`]), or [`Delta::Finished`] replaces it.
+//! - Unknown events are ignored. A broken line becomes one notice. Protocol messages never appear as text.
+//! - The result does not depend on how the bytes were split into reads.
 
 mod acp;
 mod answer;
@@ -63,7 +63,7 @@ pub trait Decoder: Send {
     /// Decodes one line of the agent's output, without its line ending.
     fn line(&mut self, line: &[u8]) -> Vec<Delta>;
 
-    /// Takes one line that we sent to the agent: some protocols need both sides.
+    /// Takes a line that was sent to the agent: some protocols can only be decoded with both sides.
     fn sent(&mut self, _line: &[u8]) {}
 
     /// Returns whether the terminal event has arrived: nothing after it belongs to this turn.

@@ -107,7 +107,7 @@ pub(super) fn parse(layer: Layer, file: &Path, text: &str) -> Result<Parsed, Pro
     if let Some(root) = &parsed.value {
         reading.out.value = reading.value(&KeyPath::default(), root)?;
     }
-    // Before anything else is checked: a later version may have other keys.
+    // Checked before everything else, because a later version may have other keys.
     let path = KeyPath::new(["version"]);
     let stated = reading.out.value.get("version").and_then(Value::as_u64);
     if let Err(newer) = SETTINGS_FILE.check(stated) {
@@ -118,7 +118,7 @@ pub(super) fn parse(layer: Layer, file: &Path, text: &str) -> Result<Parsed, Pro
     Ok(reading.out)
 }
 
-/// Refuses a text of a newer version.
+/// Returns an error if the text is in a newer version of the format.
 pub(super) fn check_version(layer: Layer, file: &Path, text: &str) -> Result<(), Problem> {
     match parse(layer, file, text) {
         Err(problem) if problem.path == KeyPath::new(["version"]) => Err(problem),

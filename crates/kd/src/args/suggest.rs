@@ -164,10 +164,10 @@ pub(crate) fn unknown(error: &clap::Error, words: &[String]) -> Option<Error> {
     })
 }
 
-/// Returns the error for a word that is no command of a group, or no command to explain (`kd help`).
+/// Returns the error for a word that is not a command of a group, or not a command that `kd help` can explain.
 fn unknown_below(word: &str, words: &[String]) -> Error {
     let mut all = super::Cli::command();
-    // The commands of a group are only there once it is built.
+    // Clap adds the commands of a group only when it builds the group.
     all.build();
     let (mut group, mut path) = (&all, vec!["kd"]);
     for above in words.iter().take_while(|above| *above != word) {
@@ -192,8 +192,8 @@ fn unknown_below(word: &str, words: &[String]) -> Error {
     })
 }
 
-/// Returns whether the words are a question without a command: they begin like one, or go on like one after a word that
-/// resembles no command.
+/// Returns whether the words are a question without a command: they begin like a question, or the first word resembles no
+/// command and the other words continue like a question.
 fn is_question(words: &[String]) -> bool {
     let Some(first) = words.first() else {
         return false;
@@ -219,7 +219,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// The command that a word most likely means.
+/// Returns the command that a word most likely means.
 fn meant(word: &str) -> Option<String> {
     let lower = word.to_lowercase();
     let known = ELSEWHERE.iter().find(|(other, _)| *other == lower);
