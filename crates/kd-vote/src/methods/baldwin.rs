@@ -8,7 +8,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "baldwin",
     aliases: &[],
-    doc: "the candidate with the lowest Borda score among those left is dropped, all that tie for it together, until one is left",
+    doc: "drops the remaining candidate with the lowest Borda score, until one is left; candidates that tie for the lowest are dropped together",
     source: "Baldwin 1926, The technique of the Nanson preferential majority system",
     caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,

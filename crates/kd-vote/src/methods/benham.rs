@@ -8,7 +8,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "benham",
     aliases: &[],
-    doc: "while no candidate beats all others that are left, the one with the fewest first places is dropped, all that tie for it together",
+    doc: "while no candidate beats all other remaining candidates, drops the candidate with the fewest first places; candidates that tie for the fewest are dropped together",
     source: "Benham; Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
     caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,

@@ -7,7 +7,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "black",
     aliases: &["blacks", "condorcet-else-borda"],
-    doc: "the candidate that beats all others in pairs wins; if there is none, Borda",
+    doc: "the candidate that beats all others in pairs wins; if there is none, the Borda winner wins",
     source: "Black 1958, The theory of committees and elections",
     caveat: "in a cycle it has Borda's weakness for clones",
     reads: Reads::Ranking,

@@ -7,7 +7,7 @@ use crate::{Amount, Axiom, Count, NANOS, Nano, Poll, Reads, Rule, nanos};
 pub(super) const RULE: Rule = Rule {
     name: "bradley-terry",
     aliases: &["elo"],
-    doc: "the greatest strength wins, where a candidate beats another with the odds of their strengths; each pair starts with half a victory each way",
+    doc: "fits a strength to each candidate, so that the odds of beating another are the ratio of their strengths; the greatest strength wins; each pair starts with half a victory in each direction",
     source: "Bradley and Terry 1952; Hunter 2004 for the iteration",
     caveat: "a candidate compared in more pairs weighs more; cycles are averaged away",
     reads: Reads::Ranking,

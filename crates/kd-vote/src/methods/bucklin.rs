@@ -8,7 +8,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "bucklin",
     aliases: &["grand-junction"],
-    doc: "first places count; while no candidate has more than half of the ballots, the next place is added; then the greatest count wins",
+    doc: "counts first places; while no candidate is on more than half of the ballots, adds the votes of the next place; then the greatest count wins",
     source: "Bucklin 1909 in Grand Junction, after Condorcet 1793",
     caveat: "a second place counts as much as a first one",
     reads: Reads::Ranking,

@@ -8,7 +8,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "condorcet-irv",
     aliases: &["condorcet_irv", "condorcet-hare"],
-    doc: "the candidate that beats all others in pairs wins; if there is none, instant-runoff among all, all that tie for the lowest together",
+    doc: "the candidate that beats all others in pairs wins; if there is none, runs instant-runoff among all; candidates that tie for the fewest ballots are dropped together",
     source: "Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
     caveat: "may elect outside the Smith set; more votes for a winner can make it lose",
     reads: Reads::Ranking,

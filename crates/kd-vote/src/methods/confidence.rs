@@ -6,7 +6,7 @@ use crate::{Axiom, ConfidenceMap, Count, NANOS, Nano, Poll, Reads, Rule, Sees, n
 pub(super) const RULE: Rule = Rule {
     name: "confidence",
     aliases: &["confidence-weighted", "reconcile"],
-    doc: "each vote counts by its stated confidence: as stated, by ReConcile's steps, as log-odds, or by a fitted curve",
+    doc: "each vote counts by the confidence that the voter stated: unchanged, by ReConcile's steps, as log-odds, or by a fitted curve",
     source: "Chen et al. 2024, ReConcile",
     caveat: "the certainty that a model states is not a probability: fit a curve before you trust it",
     reads: Reads::Choice,

@@ -8,7 +8,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "coombs",
     aliases: &[],
-    doc: "while no candidate has more than half of the first places, the one with the most last places is dropped; all that tie for it together",
+    doc: "while no candidate has more than half of the first places, drops the candidate with the most last places; candidates that tie for the most are dropped together",
     source: "Coombs 1964, A theory of data",
     caveat: "last places are guesses if rankings are short; strategic voting is easy",
     reads: Reads::Ranking,

@@ -24,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
         "instant_runoff_for_truncated_linear_orders",
         "rctab",
     ],
-    doc: "the lowest candidate is dropped and its ballots transfer, until one has more than half of the remaining ballots; a setting decides who is dropped when several are lowest (all of them together)",
+    doc: "drops the candidate with the fewest ballots and transfers them, until a candidate has more than half of the remaining ballots; a setting decides which candidates are dropped when several have the fewest (default: all of them)",
     source: "Ware 1871, after Hare 1857; read and counted as the certified tabulator RCTab does",
     caveat: "a compromise that few rank first is dropped early; more votes for a winner can make it lose",
     reads: Reads::Paper,
@@ -39,7 +39,7 @@ pub(super) const RULE: Rule = Rule {
 pub(super) const PARALLEL: Rule = Rule {
     name: "irv-parallel",
     aliases: &["instant_runoff_put(parallel universes)", "irv-put"],
-    doc: "instant-runoff over every order of dropping tied lowest candidates; all that win in one of them tie",
+    doc: "runs instant-runoff with every order of dropping candidates that tie for the fewest ballots; the winners of all these runs tie",
     source: "Conitzer, Rognlie and Xia 2009, Preference functions that score rankings (parallel universes)",
     caveat: "same as instant-runoff; with few voters there are many orders, and many winners",
     reads: Reads::Paper,

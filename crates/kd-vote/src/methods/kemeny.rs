@@ -9,9 +9,9 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "kemeny",
     aliases: &["kemeny_young", "kemeny-young"],
-    doc: "finds the orders of the candidates that contradict the fewest preferences; a candidate that is first in one wins",
+    doc: "finds the orders of the candidates that contradict the fewest preferences; a candidate that is first in one of these orders wins",
     source: "Kemeny 1959, Mathematics without numbers; Young and Levenglick 1978",
-    caveat: "exact up to 12 candidates, undecided beyond: the work doubles with each",
+    caveat: "exact up to 12 candidates, undecided beyond: each further candidate doubles the work",
     reads: Reads::Ranking,
     weighted: false,
     satisfies: &[

@@ -8,7 +8,7 @@ use crate::{Amount, Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "minimax",
     aliases: &["minimax(winning-votes)", "minimax-winning-votes", "simpson"],
-    doc: "the candidate with the smallest greatest defeat wins; a defeat is as great as the votes against",
+    doc: "the candidate whose greatest defeat is the smallest wins; the size of a defeat is the number of votes against the candidate",
     source: "Simpson 1969; Kramer 1977",
     caveat: "can elect a candidate outside the Smith set",
     reads: Reads::Ranking,
@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
 pub(super) const MARGINS: Rule = Rule {
     name: "minimax-margins",
     aliases: &["minimax(margins)", "simpson-kramer"],
-    doc: "the candidate with the smallest greatest defeat wins; a defeat is as great as its margin",
+    doc: "the candidate whose greatest defeat is the smallest wins; the size of a defeat is its margin",
     source: "Simpson 1969; Kramer 1977",
     caveat: "can elect the candidate that loses to all others",
     reads: Reads::Ranking,

@@ -7,7 +7,7 @@ use crate::{Amount, Axiom, Count, Poll, Reads, Rule};
 pub(super) const STRICT: Rule = Rule {
     name: "nanson",
     aliases: &["strict_nanson"],
-    doc: "all candidates with a Borda score below the average of those left are dropped, until none is",
+    doc: "drops all candidates with a Borda score below the average of the remaining candidates, until none is below it",
     source: "Nanson 1882, Methods of election",
     caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,
@@ -27,7 +27,7 @@ pub(super) const STRICT: Rule = Rule {
 pub(super) const WEAK: Rule = Rule {
     name: "weak-nanson",
     aliases: &["weak_nanson"],
-    doc: "all candidates with a Borda score not above the average of those left are dropped, until at most one is left",
+    doc: "drops all candidates whose Borda score is not above the average of the remaining candidates, until at most one is left",
     source: "a reading of Nanson 1882; Niou 1987",
     caveat: "more votes for a winner can make it lose; ties are broken harshly",
     reads: Reads::Ranking,

@@ -8,7 +8,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "ranked-pairs",
     aliases: &["ranked-pairs-winning-votes", "tideman"],
-    doc: "victories are locked in from the strongest down unless they close a cycle; a candidate below no other wins, over every order of equally strong ones; a victory is as strong as the votes for it",
+    doc: "locks in victories from the strongest down, unless they close a cycle; a candidate that no locked victory beats wins; equally strong victories are tried in every order; the strength of a victory is the number of votes for it",
     source: "Tideman 1987, Independence of clones as a criterion for voting rules",
     caveat: "with few voters many victories are equally strong and several candidates win",
     reads: Reads::Ranking,
@@ -50,7 +50,7 @@ pub(super) const MARGINS: Rule = Rule {
 pub(super) const FIRST_VOTER: Rule = Rule {
     name: "ranked-pairs-zt",
     aliases: &["ranked_pairs_zt"],
-    doc: "ranked pairs on margins, with equally strong victories in the order of the first ballot",
+    doc: "ranked pairs on margins; the first ballot gives the order of equally strong victories",
     source: "Zavist and Tideman 1989, Complete independence of clones in the ranked pairs rule",
     caveat: "the first ballot weighs more than the others",
     reads: Reads::Ranking,

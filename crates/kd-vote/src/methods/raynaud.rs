@@ -10,7 +10,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "raynaud",
     aliases: &[],
-    doc: "the candidate with the greatest defeat by margin among those left is dropped, all that tie for it together, until all that are left tie",
+    doc: "drops the remaining candidate with the greatest defeat by margin, until all remaining candidates tie; candidates that tie for the greatest defeat are dropped together",
     source: "Raynaud; Arrow and Raynaud 1986, Social choice and multicriterion decision-making",
     caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,

@@ -8,7 +8,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "river",
     aliases: &[],
-    doc: "victories are locked in from the strongest margin down unless they close a cycle or their loser has lost already; a candidate below no other wins, over every order of equally strong ones",
+    doc: "locks in victories from the strongest margin down, unless they close a cycle or their loser has lost already; a candidate that no locked victory beats wins; equally strong victories are tried in every order",
     source: "Heitzig 2004; Döring, Brill and Heitzig 2025",
     caveat: "with few voters many victories are equally strong and several candidates win",
     reads: Reads::Ranking,

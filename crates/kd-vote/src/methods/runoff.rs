@@ -8,7 +8,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "runoff",
     aliases: &["plurality_with_runoff_put", "two-round"],
-    doc: "the two with the most first places meet; if a tie leaves open which two, every pair meets and all that win tie",
+    doc: "the two candidates with the most first places meet; if a tie leaves open which two, every possible pair meets, and the winners of all pairs tie",
     source: "France since 1852",
     caveat: "a third candidate that would beat both may not reach the runoff",
     reads: Reads::Ranking,

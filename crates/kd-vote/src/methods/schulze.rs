@@ -7,7 +7,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "schulze",
     aliases: &["schulze-winning-votes", "beatpath"],
-    doc: "the candidate that has, against each other one, a chain of victories at least as strong as any chain back wins; a victory is as strong as the votes for it",
+    doc: "a candidate wins if, against every other candidate, it has a chain of victories at least as strong as any chain in the other direction; the strength of a victory is the number of votes for it",
     source: "Schulze 2011, A new monotonic, clone-independent, reversal symmetric and Condorcet-consistent method",
     caveat: "hard to explain to the losers; ties when several chains are equally strong",
     reads: Reads::Ranking,

@@ -7,7 +7,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "smith",
     aliases: &["smith_set(getcha)", "top-cycle"],
-    doc: "the smallest set whose members all beat every candidate outside; all of it ties",
+    doc: "the smallest set of candidates that all beat every candidate outside the set; all candidates in it tie",
     source: "Good 1971; Smith 1973",
     caveat: "in a large cycle all candidates win",
     reads: Reads::Ranking,
@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
 pub(super) const SCHWARTZ: Rule = Rule {
     name: "schwartz",
     aliases: &["schwartz_set(gocha)"],
-    doc: "the union of the smallest sets that no candidate outside beats; all of it ties",
+    doc: "the union of the smallest sets of which no candidate is beaten from outside; all candidates in it tie",
     source: "Schwartz 1972",
     caveat: "in a large cycle all candidates win",
     reads: Reads::Ranking,

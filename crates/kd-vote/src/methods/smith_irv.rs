@@ -8,7 +8,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "smith-irv",
     aliases: &["smith//irv"],
-    doc: "all candidates outside the Smith set are dropped, then instant-runoff among the rest, all that tie for the lowest together",
+    doc: "drops all candidates outside the Smith set, then runs instant-runoff among the rest; candidates that tie for the fewest ballots are dropped together",
     source: "Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
     caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,

@@ -8,7 +8,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "split-cycle",
     aliases: &["split_cycle"],
-    doc: "in each cycle of victories the one with the weakest margin is removed; a candidate that is then unbeaten wins",
+    doc: "removes the victory with the weakest margin from each cycle of victories; a candidate that is then unbeaten wins",
     source: "Holliday and Pacuit 2023, Split Cycle",
     caveat: "has several winners more often than similar rules",
     reads: Reads::Ranking,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) const RULE: Rule = Rule {
     name: "stable-voting",
     aliases: &["stable_voting"],
-    doc: "of the split-cycle winners, the one with the greatest margin over a candidate without which it would also win",
+    doc: "among the winners of split cycle, the candidate wins that has the greatest margin over some candidate without which it would win too",
     source: "Holliday and Pacuit 2023, Stable Voting",
     caveat: "checks every subset: exact up to 14 candidates, split cycle beyond",
     reads: Reads::Ranking,

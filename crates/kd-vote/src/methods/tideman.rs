@@ -9,7 +9,7 @@ use crate::{Axiom, Count, Poll, Reads, Rule};
 pub(super) const RULE: Rule = Rule {
     name: "tideman-alternative",
     aliases: &["tideman_alternative_smith"],
-    doc: "all candidates outside the Smith set are dropped, then the one with the fewest first places in it, and so on, until all that are left tie",
+    doc: "drops all candidates outside the Smith set, then the candidate in the set with the fewest first places, and so on, until all remaining candidates tie",
     source: "Tideman 2006, Collective decisions and voting",
     caveat: "more votes for a winner can make it lose",
     reads: Reads::Ranking,
