@@ -280,7 +280,8 @@ fn cheapest(config: &Config, party: Vec<Member>) -> Option<Member> {
     party.into_iter().min_by_key(price)
 }
 
-/// Returns the newest messages of a thread, quoted; without those of programs, which send their conversation themselves.
+/// Returns the newest messages of a thread as a quote. Messages of programs are left out, because programs send their
+/// conversation themselves.
 fn earlier(messages: &[Message]) -> String {
     let mut kind = RoundKind::Council;
     let mut said = Vec::new();

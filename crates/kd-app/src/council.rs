@@ -260,7 +260,7 @@ impl<'k> Council<'k> {
         Ok(Prepared { media, ..prepared })
     }
 
-    /// Prepares to ask those again who did not answer the newest question, or one of them.
+    /// Prepares to ask again the members that did not answer the newest question, or only `seat`.
     ///
     /// # Errors
     /// If members are still answering, or the newest question was not asked to a council.

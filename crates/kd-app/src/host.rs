@@ -200,14 +200,14 @@ pub enum InForum {
     Motion(String, String),
 }
 
-/// Where the user's words in the forum are.
+/// The position of the user's text in the forum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The thread.
     pub thread: i64,
-    /// The post of a reply.
+    /// The post, for a reply.
     pub post: Option<i64>,
-    /// What was masked in them, in words.
+    /// A description of the secrets that were masked in the text.
     pub masked: Option<String>,
 }
 
@@ -431,8 +431,7 @@ pub trait Host: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Returns whether a name is that of a tool of such a server, allowed or not: [`Host::forum`] runs or refuses
-    /// it.
+    /// Returns whether an additional server has a tool of this name, allowed or not: [`Host::forum`] runs or refuses it.
     fn has_further(&self, _tool: &str) -> bool {
         false
     }

@@ -672,8 +672,8 @@ impl Books {
         Ok(reservation)
     }
 
-    /// Records the amount that an answer, given the number of its tokens, adds to the request for which money is
-    /// reserved.
+    /// Records in the enclosing account how much a running request with this reservation has added so far, if its answer
+    /// has `tokens` tokens.
     fn echo(&mut self, reservation: u64, open: &Open, tokens: u64) {
         let around = self.nodes.get(&open.owner).and_then(|node| node.around);
         let Some(node) = around.and_then(|id| self.nodes.get_mut(&id)) else {

@@ -273,10 +273,10 @@ impl Writer {
         }
     }
 
-    /// Starts the stream files ordered so far. Live text for other processes is optional: a turn continues without it.
+    /// Creates the ordered stream files. Live text for other processes is optional: a turn continues without it.
     fn start_streams(&mut self) {
         let mut starting = std::mem::take(&mut self.starting);
-        // The message says more than its stream would.
+        // If a turn's message is written at the same time, it needs no stream.
         starting.retain(|(turn, ..)| self.drafts.iter().all(|draft| draft.turn != Some(*turn)));
         if starting.is_empty() {
             return;

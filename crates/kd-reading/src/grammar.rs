@@ -140,7 +140,8 @@ fn of_extract(all: &[Word<'_>], lower: &str) -> Option<Kind> {
     (has(REPAIRS, first) && holds(CODE) && marked).then_some(Kind::Code)
 }
 
-/// Returns the kind given by a question word in the place of the answer: `C'est quand ?`, `Das kostet wie viel?`
+/// Returns the kind of a question whose question word is in the position of the answer: `C'est quand ?`, `Das kostet
+/// wie viel?`
 fn in_place(all: &[Word<'_>]) -> Option<Kind> {
     for pair in all.windows(2) {
         let (one, two) = (pair[0].low.as_str(), pair[1].low.as_str());

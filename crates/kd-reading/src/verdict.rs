@@ -464,7 +464,8 @@ impl Reply<'_> {
             || (turned || clause.role == Role::Conclusion) && only()
     }
 
-    /// Returns the option that an elimination leaves: named, told by its place, or the only one not named before.
+    /// Returns the option that is left after an elimination: the option that the sentence names, the option at the position
+    /// that it gives, or the only option that was not named before.
     fn left(&self) -> Option<usize> {
         let (place, said) = self
             .said

@@ -351,7 +351,7 @@ fn key(record: &Record, right: &str) -> Option<(String, bool)> {
     }
 }
 
-/// Returns whether two texts are the same, of which one may be cut.
+/// Returns whether two texts are the same, even if one of them was cut.
 fn is_same_text(one: &str, other: &str) -> bool {
     /// Texts that are shorter were not cut.
     const CUT_CHARS_MIN: usize = 1000;

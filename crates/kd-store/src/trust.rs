@@ -27,11 +27,11 @@ pub struct TrustStore {
 /// The user's decision on a project's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// They were not asked about some settings that are not allowed.
+    /// The user was not asked yet about some settings that are not allowed.
     Unknown,
-    /// They allowed all of them.
+    /// The user allowed all settings.
     Allowed,
-    /// They were asked about the settings that are not allowed, and declined.
+    /// The user was asked about the settings that are not allowed, and declined.
     Declined,
 }
 

@@ -235,10 +235,10 @@ pub struct App {
     focused: bool,
     now: Timestamp,
     size: (u16, u16),
-    /// What waits for the session: ops and asides.
+    /// Ops and asides that wait for the session.
     outbox: Vec<Effect>,
     ready: bool,
-    /// Whether another session is on its way, with other members or for a fork: what is sent waits for it.
+    /// Whether another session is starting, with other members or for a fork. Messages wait until it is open.
     changing: bool,
     /// The member that the last change adds. It may be muted because another window had removed it.
     added: Option<SeatName>,

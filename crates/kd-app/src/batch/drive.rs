@@ -90,11 +90,11 @@ pub enum Stop {
 pub struct Progress {
     /// Its questions by state.
     pub counts: Counts,
-    /// Questions that this run has ended.
+    /// Number of questions that this run has finished.
     pub ended: u64,
-    /// What it has spent, earlier runs included.
+    /// The amount spent, including earlier runs.
     pub spent: Spent,
-    /// Failures that are asked again.
+    /// Number of failed questions that will be asked again.
     pub again: u64,
     /// Requests at providers, with provider batches. The loop does not set this.
     pub at_providers: Option<Waiting>,
@@ -131,7 +131,7 @@ pub struct Ended {
     pub why: Why,
     /// The state of the batch.
     pub batch: Batch,
-    /// Questions that this run has ended.
+    /// Number of questions that this run has finished.
     pub ended: u64,
 }
 

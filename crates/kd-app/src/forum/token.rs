@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 /// Prefix of the socket names.
 const PREFIX: &str = "kd-visit-";
 
-/// A socket that gives the token to every process that may enter its folder: the user's own. Removed when dropped.
+/// A socket that gives the token to every process that can enter its folder, so only to the user's processes. Removed
+/// when dropped.
 #[derive(Debug)]
 pub(super) struct TokenSocket(PathBuf);
 
 impl TokenSocket {
-    /// Listens in a folder that only the user can enter. Removes what killed visits left there.
+    /// Listens in a folder that only the user can enter. Removes the sockets of killed visits there.
     pub(super) fn listen(folder: &Path, forum: &RemoteForum) -> Result<Self, UserError> {
         let failed = |why: io::Error| {
             let what = format!("no socket can be made in {}", folder.display());

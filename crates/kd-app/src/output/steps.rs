@@ -88,13 +88,13 @@ pub(super) struct Steps {
 struct Scan<'a> {
     parts: Vec<&'a Value>,
     numbers: HashMap<*const Value, usize>,
-    /// Parts by the names that `$anchor` and others give them.
+    /// Parts by the names that keywords such as `$anchor` give them.
     anchors: HashMap<&'a str, Vec<usize>>,
     patterns: usize,
 }
 
 impl<'a> Scan<'a> {
-    /// Adds a schema and all inside it.
+    /// Adds a schema and all schemas inside it.
     fn schema(&mut self, schema: &'a Value, depth: usize) -> Result<(), BadSchema> {
         if depth > DEPTH_MAX {
             return Err(BadSchema::TooDeep);
@@ -250,7 +250,7 @@ impl Steps {
     /// Counts the steps of a valid schema.
     ///
     /// # Errors
-    /// If it branches too often, or refers to itself for the same place of a value.
+    /// If the schema has too many branches, or refers to itself for the same position in a value.
     pub(super) fn new(root: &Value) -> Result<Self, BadSchema> {
         let mut scan = Scan::default();
         scan.schema(root, 0)?;

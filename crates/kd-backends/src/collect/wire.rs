@@ -113,19 +113,19 @@ pub(super) trait Endpoint: Send + Sync {
     fn id(&self, response: &Value) -> Option<String>;
     /// Returns the call that reads the state.
     fn poll(&self, id: &str) -> Call;
-    /// Reads the state; `None` if it tells none. `ids` are the requests, in order.
+    /// Reads the state; `None` if the response has none. `ids` are the requests, in order.
     fn state(&self, id: &str, response: &Value, ids: &[String]) -> Option<State>;
     /// Returns the call that cancels.
     fn cancel(&self, id: &str) -> Call;
-    /// Returns the call that lists batches, newest first, after a page if one is given.
+    /// Returns the call that lists batches, newest first. `after` is the end of the previous page.
     fn list(&self, after: Option<&str>) -> Call;
-    /// Reads a page of that list; `None` if it is none.
+    /// Reads a page of that list; `None` if the value is not a page.
     fn page(&self, list: &Value) -> Option<Page>;
-    /// Finds our batch on a page: by its name, or else by its time (seconds since 1970) and size.
+    /// Finds our batch on a page by its name; without a match, by its time (seconds since 1970) and size.
     fn find(&self, batches: &[Value], name: &str, since: i64, count: usize) -> Option<String>;
-    /// Reads one result; `None` if it is none.
+    /// Reads a result; `None` if the value is not a result.
     fn outcome(&self, line: Value) -> Option<(String, Outcome)>;
-    /// Returns the events with which a stream would have said this reply.
+    /// Returns the events of a stream that delivers this reply.
     fn events(&self, reply: Value) -> Vec<Value>;
 }
 

@@ -101,11 +101,11 @@ fn judge_by_answer(mark: &mut Mark, answer: &str, report: &Report) -> Result<(),
     Ok(())
 }
 
-/// Marks a verdict by the right answer in a file. In contrast to a member's reply, the value is the answer and nothing
-/// else: an object is no number, and a number in a sentence is none either.
+/// Marks a verdict by the right answer in a file. Unlike a member's reply, the value must be exactly the
+/// answer: an object is not read as a number, and neither is a sentence that contains a number.
 ///
 /// # Errors
-/// The value is no answer to a question of this kind, or the verdict cannot be compared with an answer.
+/// If the value is not an answer to a question of this kind, or the verdict cannot be compared with an answer.
 pub fn judge_by_value(mark: &mut Mark, value: &Value, report: &Report) -> Result<(), Unjudged> {
     let text = kind(report).and_then(|kind| as_answer(kind, value));
     let judged = text.map(|text| judge_by_answer(mark, &text, report));

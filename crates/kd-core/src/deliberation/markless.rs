@@ -5,20 +5,20 @@ use crate::event::Event;
 
 /// How words about the strengths of members begin, in the reasons of a plan.
 pub(crate) const STRENGTHS: &str = "auto: how often members are right on ";
-/// How words about unequal members begin, in the notices about a plan.
+/// The first words of a notice about unequal members.
 const UNEQUAL: &str = "the members are unequal (";
-/// How words about marked questions begin, in the notices about a plan.
+/// The first words of a notice about marked questions.
 const ENOUGH: &str = "certain-enough: ";
 
-/// Returns whether words of a plan tell what somebody marked.
+/// Returns whether a notice about a plan reveals the user's marks.
 fn tells_marks(text: &str) -> bool {
     [STRENGTHS, ENOUGH, UNEQUAL]
         .iter()
         .any(|words| text.starts_with(words))
 }
 
-/// Leaves out of an event what tells how the person who asked marks verdicts. Returns whether something is left of the
-/// event. The weights of votes remain: the count of the votes needs them.
+/// Removes from an event everything that reveals how the person who asked marks verdicts. Returns whether anything is
+/// left of the event. The weights of votes stay, because counting the votes needs them.
 pub fn without_marks(event: &mut Event) -> bool {
     match event {
         Event::Promised { .. } => return false,

@@ -175,7 +175,7 @@ fn as_arbiter(
     Ok(arbiter)
 }
 
-/// Returns a member for the first or second part; `shared` if it has both.
+/// Returns the member for the first or second part. `shared`: the same member has both parts.
 fn one(
     config: &Config,
     wishes: &DuetRequest,

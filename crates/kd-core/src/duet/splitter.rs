@@ -375,10 +375,10 @@ fn is_cut_tag(held: &str) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Line {
     indent: u32,
-    /// The character of the fence at the beginning of the line, and its count.
+    /// The fence character at the beginning of the line.
     mark: Option<char>,
     run: u32,
-    /// Whether text follows the run, and whether it is more than spaces or contains a backtick.
+    /// The state of the text after the run: whether it has begun, has words, or has a backtick.
     ended: bool,
     words: bool,
     ticks: bool,

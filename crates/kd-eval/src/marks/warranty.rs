@@ -186,7 +186,8 @@ fn most_wrong(n: u64, promise: Promise) -> Option<u64> {
     low.checked_sub(1)
 }
 
-/// Estimates how many more marks are needed if they resemble these: the group that needs the fewest decides.
+/// Estimates how many more marks are needed if they resemble these. Returns the number for the group that needs the
+/// fewest.
 fn more(marks: &[Group], promise: Promise) -> Option<u64> {
     let total = marks.iter().map(|equal| equal.marks).sum::<u64>() as f64;
     if marks.is_empty() {

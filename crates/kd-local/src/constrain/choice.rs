@@ -129,7 +129,7 @@ impl Watch {
         })
     }
 
-    /// Returns the choice if the next token makes it. Each occurrence of the key is reported once.
+    /// Returns the choice if the next token decides it. Each occurrence of the key is reported once.
     pub(super) fn choice(
         &mut self,
         text: &[u8],

@@ -257,7 +257,8 @@ impl Batches {
     }
 }
 
-/// Returns the kind of bound that a request is counted with: without a limit for its answer, only the call is known.
+/// Returns whether the count of a request is a lower or an upper bound. Without a limit on its answer it is a lower
+/// bound, because only the number of calls is known.
 fn bound(output: u64) -> Certainty {
     match output {
         0 => Certainty::AtLeast,
@@ -265,7 +266,7 @@ fn bound(output: u64) -> Certainty {
     }
 }
 
-/// Returns the requests of a provider batch that were counted before their results came.
+/// Returns the requests of a provider batch that were counted before their results arrived.
 fn counted(db: &Connection, name: &str) -> rusqlite::Result<HashSet<String>> {
     let mut found = db.prepare("SELECT id FROM parcel_items WHERE parcel = ?1 AND calls = 0")?;
     let rows = found.query_map([name], |row| row.get(0))?;

@@ -12,20 +12,21 @@ use std::time::Duration;
 /// Questions that a batch with a rate may start at once after a pause: those of this time.
 const BURST_MICROS: i64 = 1_000_000;
 
-/// Maximum time from the start of one question to the next, in microseconds: a day. `kd` asks for less.
+/// Maximum time from the start of one question to the start of the next, in microseconds: a day. `kd` never needs more.
 const EVERY_MAX: i64 = 86_400_000_000;
 
 /// How long a worker serves a batch with a higher priority before it looks at this one again.
 const PRECEDED: Duration = Duration::from_secs(1);
 
-/// The pause of a worker that waits until it can ask a question alone, or until such a question has ended.
+/// The pause between checks of a worker that waits until it can ask a question alone, or until such a question has ended.
 pub(super) const LONE: Duration = Duration::from_millis(200);
 
-/// The place up to which the waiting jobs of a batch were claimed: what is before it was dead when it was looked at. A
-/// transaction that is held open for long keeps the index entries of claimed jobs, and every claim would read all of them.
+/// The position up to which the waiting jobs of a batch were claimed: all index entries before it were dead when they
+/// were read. While another transaction stays open for long, index entries of claimed jobs remain, and without this
+/// position every claim would read all of them.
 pub(super) type Cursor = (i64, i64);
 
-/// Before every job, whatever another program wrote.
+/// The position before every job, including jobs that another program wrote.
 pub(super) const START: Cursor = (i64::MIN, 0);
 
 /// Jobs that were claimed.

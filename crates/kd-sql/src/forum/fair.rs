@@ -34,12 +34,12 @@ impl Wrote {
 #[derive(Default)]
 struct Writing {
     by_run: HashMap<i64, Wrote>,
-    /// Outside of turns, the oldest first: time, author, number of words, whether it opens a thread.
+    /// Posts written outside of turns, oldest first: time, author, number of words, whether the post opens a thread.
     outside: Vec<(Timestamp, String, u64, bool)>,
 }
 
 impl ForumStore {
-    /// Judges the newest cycles of a forum, or all of them without a number.
+    /// Measures the fairness of the `last` newest cycles of a forum; of all cycles if it is `None`.
     ///
     /// # Errors
     /// If the database fails or is damaged.

@@ -4,16 +4,16 @@
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Number of consecutive words that are recognized inside other text. A shorter line is recognized as a whole.
+/// Number of consecutive words that are recognized inside other text. Lines with fewer words are recognized as a whole.
 const RUN_WORDS: usize = 6;
-/// Characters of the shortest line that is recognized inside other text.
+/// Minimum characters of a line that is recognized inside other text.
 const LINE_CHARS_MIN: usize = 12;
-/// Characters of the shortest word with letters and digits that is recognized alone: a key, a file name.
+/// Minimum characters of a word of letters and digits that is recognized alone, such as a key or a file name.
 const ODD_WORD_CHARS_MIN: usize = 10;
-/// Maximum number of runs: those of several million words. Of longer text only the beginning is recognized.
+/// Maximum number of runs, enough for several million words. Only the beginning of longer text is recognized.
 const RUNS_MAX: usize = 4_000_000;
 
-/// The parts by which texts are recognized.
+/// The parts by which repeated text is recognized.
 #[derive(Debug, Default)]
 pub struct Pieces {
     /// Hashes of runs of words.

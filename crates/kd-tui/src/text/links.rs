@@ -126,12 +126,12 @@ impl Address {
         }
     }
 
-    /// Returns its last line, and the byte of it where it ends.
+    /// Returns the last line of the address, and the byte of that line where the address ends.
     fn end(&self) -> (usize, usize) {
         self.parts.last().map_or((0, 0), |part| (part.0, part.2))
     }
 
-    /// Returns the parts of the link that it is; nothing if it is none.
+    /// Returns the parts of the link; nothing if the address is not a link.
     fn links<'l>(mut self, line: &impl Fn(usize) -> Option<&'l Line>) -> Vec<Found> {
         let kept = trimmed(&self.url);
         let mut cut = self.url.len() - kept;

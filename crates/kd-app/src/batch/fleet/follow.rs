@@ -304,7 +304,7 @@ fn unpromised(row: Row) -> Row {
     }
 }
 
-/// Stores the threads of results on this machine, those that are not there; returns the results.
+/// Stores the threads of results that are not on this machine yet. Returns the results.
 fn taken(
     fleet: &mut Fleet,
     id: &str,

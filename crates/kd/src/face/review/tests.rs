@@ -407,8 +407,8 @@ fn output(kept: &Kept, format: Format) -> String {
     }
 }
 
-/// Returns whether a runner of a code host takes a line for a command. It trims all white space, and finds the older
-/// form anywhere.
+/// Returns whether a CI runner of a code host reads a line as a command. The runner trims white space, and recognizes
+/// the older form anywhere in a line.
 fn is_build_command(line: &str) -> bool {
     let line = line.trim();
     let named = |line: &str| {
