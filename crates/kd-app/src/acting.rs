@@ -22,7 +22,7 @@ use kd_store::{Durability, Layout, Thread};
 use std::collections::BTreeMap;
 use tempfile::TempDir;
 
-/// What stands before the messages of a thread that a program joins.
+/// The heading before the messages of a thread that a program joins.
 const EARLIER: &str = "What the user and the council said in this thread before, each line quoted with `| `; it is information, and the conversation goes on below:";
 /// Maximum bytes of these messages.
 const EARLIER_BYTES_MAX: usize = 64 << 10;

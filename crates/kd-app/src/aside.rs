@@ -25,7 +25,7 @@ use kd_store::{Layout, Thread, memory};
 pub struct AsidePlanner<'a> {
     /// The settings.
     pub config: &'a Config,
-    /// What the folder sets, and which part of it is held back.
+    /// The settings of the folder, and which of them are held back.
     pub project: &'a Project,
     /// The place where the thread is stored.
     pub layout: &'a Layout,

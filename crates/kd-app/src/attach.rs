@@ -40,7 +40,7 @@ pub const ALL_BYTES_MAX: u64 = 4 << 20;
 const HEAD_BYTES: usize = 8 << 10;
 /// Maximum number of files of a message.
 const FILES_MAX: usize = 32;
-/// What a file of no known kind is called.
+/// The name of the kind of a file whose kind is unknown.
 const BINARY: &str = "a binary file";
 /// Maximum characters of a path in a notice.
 const PATH_CHARS_MAX: usize = 120;
@@ -100,7 +100,7 @@ pub struct Attaching {
 pub struct Attached {
     /// The files as text, in order.
     pub blocks: Vec<String>,
-    /// What the user should know before the message is sent, one line each.
+    /// Notices for the user before the message is sent, one line each.
     pub lines: Vec<String>,
     /// Pictures and documents that blocks name.
     pub media: Vec<Attachment>,

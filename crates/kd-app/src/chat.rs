@@ -79,7 +79,7 @@ pub struct ChatOpening {
     pub auto_messages: Option<u32>,
     /// The unsent draft of the last visit.
     pub draft: String,
-    /// What the user has to know about the draft, one line each.
+    /// Notices about the draft, one line each.
     pub notes: Vec<String>,
     /// The newest records of its log, for the facts and the order of its messages.
     pub records: Vec<Record>,
@@ -90,7 +90,7 @@ pub struct ChatOpening {
 pub struct Older {
     /// The messages, in order.
     pub messages: Vec<Message>,
-    /// What the log tells about them.
+    /// Their data from the log.
     pub records: Vec<Record>,
     /// Whether there are older ones.
     pub has_more: bool,
@@ -101,7 +101,7 @@ pub struct Older {
 pub struct Said {
     /// The text.
     pub body: String,
-    /// What the user should know, one line each.
+    /// Notices for the user, one line each.
     pub told: Vec<String>,
 }
 

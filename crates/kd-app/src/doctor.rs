@@ -51,7 +51,7 @@ pub struct ServerReport {
     pub agents: Vec<String>,
     /// The tools that they may call.
     pub tools: Vec<String>,
-    /// What is wrong with it.
+    /// The problem.
     pub faults: Vec<String>,
 }
 

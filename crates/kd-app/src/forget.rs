@@ -47,7 +47,7 @@ pub struct Traced<'h> {
     pub quotes: Vec<(ThreadId, u32)>,
 }
 
-/// What was found of several threads.
+/// The findings for several threads.
 #[derive(Default)]
 pub struct Traces<'h> {
     /// The threads that can be forgotten.

@@ -44,7 +44,7 @@ pub struct Model {
     pub members: Vec<String>,
     /// For [`Method::Deliberate`], the preset and the protocol.
     pub plan: PlanChoice,
-    /// What it does, for users.
+    /// A description for users.
     pub doc: String,
 }
 
@@ -189,7 +189,7 @@ pub enum OnMotion {
     Refuse(String),
 }
 
-/// What the user writes in the forum.
+/// A text that the user writes in the forum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InForum {
     /// A new thread: its title and its first post.

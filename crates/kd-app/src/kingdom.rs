@@ -36,8 +36,8 @@ pub struct Kingdom {
 }
 
 impl Kingdom {
-    /// Opens a folder with the environment of this process. What a project may not decide without the user's consent is
-    /// held back.
+    /// Opens a folder with the environment of this process. Settings that a project may not make without the user's
+    /// consent are held back.
     ///
     /// # Errors
     /// If the settings cannot be read or have mistakes.
@@ -138,7 +138,7 @@ impl Kingdom {
         }
     }
 
-    /// What the questions to the shared engine have spent so far.
+    /// The amount that questions to the shared engine have spent so far.
     #[cfg(feature = "forum")]
     pub(crate) fn spent(&self) -> Spent {
         let engine = self.engine.get();

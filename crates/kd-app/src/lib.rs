@@ -1,7 +1,7 @@
 //! Asks a council of AI agents from a program.
 //!
-//! [`Kingdom::open`] reads the settings of a folder. A question opens a thread in it: plain files below `.kd`. What happens
-//! in a round arrives as events ([`Update`]), and [`Started::answers`] waits for all of them.
+//! [`Kingdom::open`] reads the settings of a folder. A question opens a thread in it: plain files below `.kd`. The
+//! events of a round arrive as [`Update`]s, and [`Started::answers`] waits for all of them.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), kd_app::UserError> {

@@ -69,14 +69,14 @@ pub struct Known {
     pub gold: Value,
 }
 
-/// What is asked, and within which limits.
+/// The question, and the limits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveRequest {
     /// The members of the council; empty means as configured.
     pub members: Vec<String>,
     /// The member that is asked alone; `None` lets marks and settings say which is best.
     pub best: Option<String>,
-    /// What all ways together may spend.
+    /// The limits on the spending of all ways together.
     pub limits: Limits,
     /// How many questions are asked at the same time.
     pub concurrency: usize,
@@ -295,7 +295,7 @@ impl Live {
         Ok(all)
     }
 
-    /// What all ways together may spend.
+    /// The limits on the spending of all ways together.
     pub(crate) fn limits(&self) -> Limits {
         self.request.limits
     }
@@ -305,7 +305,7 @@ impl Live {
         self.request.limits.usd = Some(usd);
     }
 
-    /// What the ways have spent that are over.
+    /// The amount spent by ways that have finished.
     pub fn spent(&self) -> Spent {
         self.spent
     }

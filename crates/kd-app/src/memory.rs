@@ -1,4 +1,4 @@
-//! What is remembered across deliberations of a project.
+//! The memory of a project across deliberations.
 
 use crate::env::Env;
 use crate::error::UserError;

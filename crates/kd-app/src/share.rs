@@ -47,10 +47,10 @@ const CONSENT_BYTES_MAX: u64 = 256;
 pub struct Shared {
     /// The ways.
     pub live: Live,
-    /// What the council's answer cost.
+    /// The cost of the council's answer.
     pub council: Cost,
-    /// What the two ways probably cost at most, in US dollars; `None` if the price of the member is unknown, or it is an
-    /// agent program.
+    /// The probable maximum cost of the two ways, in US dollars; `None` if the price of the member is unknown, or it
+    /// is an agent program.
     usd: Option<f64>,
     /// Whether the limits of the run leave too little.
     is_over: bool,
@@ -134,8 +134,8 @@ fn voters(plan: &Plan) -> Vec<String> {
 
 impl Kingdom {
     /// Prepares the question of a deliberation for the two other ways, if it is one of the share. `config` has the settings
-    /// of the deliberation. `None` without a share, for private threads, open answers, or councils of one member. What the
-    /// two ways may spend is what the limits of the deliberation have left: see [`Shared::afford`] for the rest.
+    /// of the deliberation. `None` without a share, for private threads, open answers, or councils of one member. The
+    /// two ways may spend what is left of the limits of the deliberation: see also [`Shared::afford`].
     ///
     /// # Errors
     /// If the batches cannot be read, or a member may not be asked.

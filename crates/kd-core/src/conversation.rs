@@ -407,7 +407,7 @@ impl Machine for Conversation {
     }
 }
 
-/// What an aside begins with besides its protocol: its members, the notices, and its guard.
+/// The data of a new aside besides its protocol: its members, the notices, and its guard.
 type Terms = (Vec<SeatName>, Vec<String>, Option<Box<dyn Any + Send>>);
 
 /// Queues the turns that were recorded as asked and are asked again: the front ends of this session do not know them.

@@ -21,7 +21,7 @@ const COPIED_RUN: usize = 12;
 const OPENING: usize = 4;
 /// Minimum words of an instruction's sentence for [`OPENING`]: short ones are ordinary speech.
 const OPENING_LEAST: usize = 3;
-/// What ends a sentence of an instruction.
+/// Characters that end a sentence of an instruction.
 const ENDS: [char; 6] = ['.', '!', '?', ':', ';', '\n'];
 /// Maximum bytes of the first line of a message up to its recipient.
 const HEAD_BYTES_MAX: usize = 100;

@@ -279,7 +279,7 @@ pub enum Event {
         /// The fact.
         fact: Box<Fact>,
     },
-    /// What the marks of the person who asked promised about the verdict that fell. No decision depends on it.
+    /// The promise about the new verdict, from the marks of the person who asked. No decision depends on it.
     Promised {
         /// The number of the verdict's message.
         message: u32,

@@ -419,7 +419,7 @@ pub static REVIEW_MARKS: Printed = Printed {
 };
 /// The members that were set up.
 pub static INIT: Printed = printed("`kd init --json`", "init");
-/// What a folder asks for, and whether it is trusted.
+/// The settings that a folder requests, and whether it is trusted.
 pub static TRUSTED: Printed = printed("`kd trust --json`, also with `--yes`", "trust");
 /// The decisions about folders.
 pub static TRUST_LIST: Printed = printed("`kd trust --list --json`", "trust-list");
@@ -517,7 +517,7 @@ pub static EVAL_DRIFT: Printed =
     printed("`kd eval --replay --promise --drift --json`", "eval-drift");
 /// Whether a council pays, for the user's own questions.
 pub static EVAL_LIVE: Printed = printed("`kd eval --live --json`", "eval-live");
-/// What that would spend.
+/// The estimated spending.
 pub static EVAL_LIVE_ESTIMATE: Printed =
     printed("`kd eval --live --dry-run --json`", "eval-live-estimate");
 /// Simulated members.

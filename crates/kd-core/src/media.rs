@@ -39,7 +39,7 @@ const PREFIX: &str = "attached-";
 const DIGITS: usize = 32;
 /// Maximum characters of a name in a notice.
 const NAME_CHARS_MAX: usize = 120;
-/// What the notice about a member that did not get a file says after its name.
+/// The words after the member's name in the notice about a file that it did not get.
 const UNSEEN: &str = "did not see ";
 
 /// Estimated tokens of a picture whose size in pixels is unknown: the most that a service counts for one.

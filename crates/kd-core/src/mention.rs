@@ -67,7 +67,7 @@ pub fn paths(text: &str, known: &[&SeatName]) -> Vec<Vec<String>> {
     reader.paths.unwrap_or_default()
 }
 
-/// What is read from a text.
+/// The data read from a text.
 struct Reader<'k> {
     known: &'k [&'k SeatName],
     found: Mentions,

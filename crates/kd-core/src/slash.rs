@@ -64,7 +64,7 @@ impl fmt::Debug for SlashCommand {
 /// The reason why a command does not take its argument.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum BadArgument {
-    /// What to write instead.
+    /// The text to write instead.
     #[error("{0}")]
     Write(&'static str),
     /// A count that is no number.

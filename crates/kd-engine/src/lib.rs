@@ -193,7 +193,7 @@ pub struct Engine {
     attachments: Arc<attachments::Waiting>,
 }
 
-/// What to do with a thread that just became private.
+/// The action for a thread that just became private.
 type BecomingPrivate = dyn Fn(&Thread) + Send + Sync;
 
 impl Engine {

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Maximum number of threads, and so of sessions whose writes can wait for the disk or another process at the same time.
 const THREADS_MAX: usize = 16;
 
-/// What carries out the orders of a queue.
+/// Carries out the orders of a queue.
 pub(crate) trait Work: Send + 'static {
     /// Something to do.
     type Order: Send + 'static;

@@ -72,7 +72,7 @@ pub struct Forecast {
     pub loss_most: f64,
 }
 
-/// What the user requires.
+/// The user's requirement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Aim {
     /// To lose at most this share of right answers compared with asking everybody.

@@ -153,7 +153,7 @@ struct Service {
     fault: BatchFault,
     /// Batches do not end while this is set.
     held: bool,
-    /// What polls get while this is set.
+    /// The response to polls while this is set.
     silenced: Option<NoAnswer>,
     /// Answers to polls that were none.
     silences: u32,

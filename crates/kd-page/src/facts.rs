@@ -32,7 +32,7 @@ pub struct Thread {
     pub opened: Option<Timestamp>,
     /// The members, without the user.
     pub members: Vec<String>,
-    /// What it was forked from, in words.
+    /// A description of its source, if it is a fork.
     pub origin: Option<String>,
     /// Whether it asks only members on the user's machine.
     pub private: bool,

@@ -68,7 +68,7 @@ pub(crate) fn parser(source: &str) -> Parser<'_> {
     Parser::new_ext(source, OPTIONS)
 }
 
-/// What is open while a text is rendered.
+/// The elements that are open while a text is rendered.
 #[derive(Default)]
 struct Open {
     /// Whether each open link was allowed: its content is kept in any case.

@@ -13,7 +13,7 @@ pub(crate) fn is_inline(tag: &TagEnd) -> bool {
 
 /// A piece of a text.
 pub(crate) enum Piece<'a> {
-    /// What the text has.
+    /// The features of the text.
     Event(Event<'a>),
     /// The beginning of a passage: its address, or `None` where it goes on after markup that it could not contain.
     Open(Option<String>),

@@ -1,4 +1,4 @@
-//! What runs in a thread now: the stage, its progress, and the members that it waits for.
+//! The running work of a thread: the stage, its progress, and the members that it waits for.
 
 use crate::facts::Facts;
 use kd_core::deliberation::report::{SeatState, StageReport};

@@ -6,7 +6,7 @@ use crate::facts::plain;
 use crate::markdown;
 use maud::{Markup, html};
 
-/// What begins a quoted line.
+/// The prefix of a quoted line.
 const MARK: &str = "| ";
 /// Maximum lines of a quote that is shown unfolded.
 const OPEN_LINES: usize = 3;

@@ -23,7 +23,7 @@ pub struct Batch {
     pub more: bool,
 }
 
-/// What a reader of a live page has: the contents of the parts, as digests.
+/// The parts of a live page that a reader already has, as digests of their content.
 #[derive(Debug, Default)]
 pub struct Reader(BTreeMap<String, u64>);
 

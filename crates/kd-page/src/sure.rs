@@ -9,7 +9,7 @@ use kd_core::deliberation::report::Report;
 use kd_core::event::Purpose;
 use maud::{Markup, html};
 
-/// What stands for a figure that no backend reported.
+/// The text in place of a figure that no backend reported.
 const UNKNOWN: &str = "not told";
 
 /// Returns whether anything is known of either.

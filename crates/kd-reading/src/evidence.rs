@@ -33,8 +33,8 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// Returns whether the option has the evidence that its weight needs. What is only named may be one of several things
-    /// that the reply looks at, unless the reply begins and ends with it.
+    /// Returns whether the option has the evidence that its weight needs. An option that is only named may be one of
+    /// several that the reply considers, unless the reply begins and ends with it.
     pub(super) fn supports(self, weight: Option<Weight>) -> bool {
         let framed = self.first && self.last;
         match weight {

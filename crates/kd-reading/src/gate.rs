@@ -53,8 +53,8 @@ pub(super) enum Open {
 
 type Check = fn(&Account) -> bool;
 
-/// What a mention is that does not answer, however it is worded: the choice of somebody else, a rank behind
-/// the first, one of a list.
+/// Kinds of mentions that are not an answer in any wording: the choice of somebody else, a rank after the first, one
+/// item of a list.
 const EXPLAINED: [fn(&Account, &Candidate) -> bool; 7] = [
     is_foreign,
     is_ranked,

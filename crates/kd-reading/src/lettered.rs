@@ -6,7 +6,7 @@ use super::{cues, prose};
 /// Maximum size of a reply to examine, in bytes.
 const BYTES_MAX: usize = 4000;
 
-/// What a reply says with a letter at the beginning of a line.
+/// The meaning of a letter at the beginning of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Led {
     /// The option of the letter, and the reply with the letter on a separate line.

@@ -1,4 +1,4 @@
-//! What reading prose finds.
+//! The result of reading prose.
 
 /// The result of reading prose.
 #[derive(Clone, Debug, PartialEq, Eq)]

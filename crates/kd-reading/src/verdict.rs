@@ -111,8 +111,8 @@ impl Reply<'_> {
         all
     }
 
-    /// Returns the option of which a sentence consists, beside words of assurance, a purpose and a reason. What follows a
-    /// semicolon may fault other options.
+    /// Returns the option of which a sentence consists, beside words of assurance, a purpose and a reason. The part
+    /// after a semicolon may fault other options.
     fn stated(&self, said: &Spoken) -> Option<usize> {
         let first = self.heads(said)?;
         let clauses = &said.sentence.clauses;

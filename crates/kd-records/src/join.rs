@@ -13,7 +13,7 @@ pub struct Joined {
     pub table: Table,
     /// What was read.
     pub sources: Vec<Source>,
-    /// What was dropped, and why.
+    /// The dropped records, and why.
     pub dropped: Vec<Dropped>,
     /// The questions, by their ids in the table.
     pub about: BTreeMap<String, About>,

@@ -33,7 +33,7 @@ impl Unread {
     }
 }
 
-/// What a tool has decided about an answer.
+/// A tool's judgment of an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Score {
     /// From 0 (wrong) to 1 (right), or on another scale.
@@ -51,7 +51,7 @@ pub(crate) struct Record {
     pub model: String,
     /// The task or data set; empty if unknown.
     pub task: String,
-    /// What makes two questions of a task the same.
+    /// The key that two equal questions of a task share.
     pub key: String,
     /// The id of the question, for people.
     pub id: String,

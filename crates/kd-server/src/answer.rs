@@ -13,7 +13,7 @@ use kd_core::{Delta, Event, Message, Record, Status, TurnId, Usage};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// What separates two texts of an acting member in one answer.
+/// The separator between two texts of an acting member in one answer.
 const GAP: &str = "\n\n";
 /// Maximum characters of a progress line.
 const LINE_CHARS_MAX: usize = 400;

@@ -249,7 +249,7 @@ impl Bound {
     }
 }
 
-/// What a request needs to be admitted.
+/// The requirements for a request to be admitted.
 struct Gate {
     tokens: Tokens,
     /// The authorities of this server.

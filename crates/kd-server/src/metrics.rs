@@ -75,7 +75,7 @@ struct OfKind {
     kind: String,
 }
 
-/// What is in the database of batches, read for each response: processes that run them are others.
+/// The content of the batch database, read for each response, because other processes run the batches.
 #[derive(Clone, Debug, Default)]
 struct Batches {
     questions: Family<InState, Gauge>,

@@ -33,7 +33,7 @@ impl Default for Places {
     }
 }
 
-/// What an admitted request occupies until it is answered.
+/// The resources that an admitted request occupies until it is answered.
 pub(crate) struct Taken {
     _places: Vec<OwnedSemaphorePermit>,
 }

@@ -67,7 +67,7 @@ DROP INDEX marks_of_council;
 CREATE INDEX marks_of_kind ON marks (kind, marked_us, id, brief) WHERE current = 1;
 CREATE INDEX marks_of_council ON marks (council, marked_us, id, brief) WHERE current = 1;";
 
-/// What became of imported marks.
+/// The result of importing marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Marks of verdicts without a mark.

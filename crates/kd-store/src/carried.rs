@@ -1,5 +1,5 @@
-//! Threads on their way to another machine: `thread.json`, the messages and the events, byte for byte. What belongs to one
-//! machine stays: locks, and the index, which is rebuilt.
+//! Threads on their way to another machine: `thread.json`, the messages and the events, byte for byte. Files that
+//! belong to one machine stay: locks, and the index, which is rebuilt.
 //!
 //! Input: the folder of a thread, or files that another machine read there. Output: those files, or the folder.
 

@@ -1,5 +1,6 @@
-//! What git would add of a `.kd`: the messages of threads, unless the user excludes them; and the user's own state, if the
-//! `.gitignore` of `.kd` has no effect: it is a link or a folder, or other lines overrule it.
+//! Finds the files in a `.kd` that git would add: the messages of threads, unless the user excludes them; and the
+//! user's own state, if the `.gitignore` of `.kd` has no effect, because it is a link or a folder, or other lines
+//! overrule it.
 
 use crate::git;
 use crate::layout::Layout;
@@ -18,7 +19,7 @@ const STATE: [&str; 4] = [
 /// Bytes of the note that are read.
 const NOTE_BYTES: u64 = 64;
 
-/// What git would add.
+/// The files that git would add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exposed {
     /// The messages of threads.

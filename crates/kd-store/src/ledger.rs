@@ -45,7 +45,7 @@ pub struct LedgerFile {
     on_loss: Option<OnLoss>,
 }
 
-/// What hears why a request was not recorded.
+/// Receives the reason why a request was not recorded.
 struct OnLoss(Box<dyn Fn(&Error) + Send + Sync>);
 
 impl std::fmt::Debug for OnLoss {

@@ -168,7 +168,7 @@ fn is_of_a_turn(event: &Event) -> bool {
 }
 
 /// Returns whether a thread's log is the user's own: neither tracked by git, as one that came with a clone is, nor a file
-/// of somebody else. What another log tells about money is not the user's spending.
+/// of somebody else. Amounts in another log are not the user's spending.
 pub fn is_own(thread: &Thread) -> bool {
     let Ok(Some(file)) = thread.folder().file(layout::EVENTS_FILE) else {
         return true;

@@ -1,5 +1,5 @@
 //! The verdicts that this user's `kd` saw fall: `verdicts.jsonl` in the user's own state of the project, never below `.kd`.
-//! What a folder says about a verdict can be anybody's; a digest in this file cannot.
+//! Anybody may have written the data of a verdict in a folder, but not a digest in this file.
 
 use crate::error::Error;
 use crate::layout::Layout;

@@ -109,13 +109,13 @@ pub enum Msg {
     Told(String),
     /// A notice that should stay and be readable in full: a line in the log.
     Noted(String),
-    /// What the user wanted was not done, and why: a line in the log, readable in full.
+    /// An action was not done, with the reason: a line in the log, shown in full.
     Refused(String),
     /// Text returned from the editor.
     Edited(String),
     /// The output of this shell line, or why it did not run.
     Ran(String, std::io::Result<Output>),
-    /// What this input attaches, if it names files.
+    /// The files that this input attaches, if it names any.
     Weighed(String, Option<String>),
     /// The message whose files were read, or why it is not sent.
     Attached(Result<Said, Unsaid>),
@@ -256,11 +256,11 @@ pub struct App {
     is_typed: bool,
     /// The input that looks like a shell line, after the notice that it would be sent as text.
     not_run: Option<String>,
-    /// What is wrong with the settings of the screen.
+    /// Problems in the settings of the screen.
     wrong: Vec<String>,
     /// Paths in the input that may be files.
     named: Vec<Vec<String>>,
-    /// What the input attaches.
+    /// The files that the input attaches.
     pub(crate) attaches: Option<String>,
     /// The message whose files are being read: what is sent later waits for it.
     attaching: Option<Naming>,

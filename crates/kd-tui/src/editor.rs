@@ -42,7 +42,7 @@ pub struct Editor {
     foreign: bool,
 }
 
-/// What an undo restores.
+/// The state that an undo restores.
 #[derive(Clone, Debug, Default)]
 struct State {
     text: String,

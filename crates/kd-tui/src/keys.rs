@@ -18,7 +18,7 @@ pub enum Input {
     Reply(Reply),
 }
 
-/// What happened to the left button of the mouse.
+/// An event of the left mouse button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Button {
     /// It was pressed.

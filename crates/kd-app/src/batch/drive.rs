@@ -144,7 +144,7 @@ struct Loop {
     progress: watch::Sender<Progress>,
     tasks: JoinSet<(Job, Step)>,
     next_start: Option<Instant>,
-    /// What the last claim gave, if it was made together with the end of other jobs: when to look again.
+    /// The result of the last claim, if it was made in the same call that finished other jobs: when to look again.
     looked: Option<Option<Duration>>,
     /// Until when the time of this run is in the database.
     counted: Instant,

@@ -40,7 +40,7 @@ pub(super) fn of(
     Ok(estimate)
 }
 
-/// What one question spends.
+/// The spending of one question.
 enum Each<'h> {
     /// The members, each asked once, and the chair that concludes, if any.
     Ask(Vec<Seat>, Option<Seat>),

@@ -1,4 +1,5 @@
-//! What makes two questions the same, and two commands the same batch: digests of everything that decides an answer.
+//! Digests of everything that decides an answer. Equal digests make two questions the same, or two commands the same
+//! batch.
 
 use super::how::How;
 use crate::deliberation;
@@ -33,7 +34,7 @@ const IRRELEVANT: [(&str, &str); 4] = [
 
 /// How questions are asked, as digests.
 pub(super) struct Recipe {
-    /// What the user has chosen: the method, options, settings, role texts. Another choice is another batch.
+    /// The user's choices: method, options, settings, texts of roles. Another choice is another batch.
     chosen: String,
     /// That, and what changes by itself: memory, marks, installed programs, this version of `kd`. An answer is used
     /// again only if all of it is the same.

@@ -1,4 +1,4 @@
-//! What a user wants of a batch.
+//! The request for a batch.
 
 use super::how::How;
 use crate::request::Limits;
@@ -20,7 +20,7 @@ pub struct BatchRequest {
     pub output: Option<PathBuf>,
     /// Ask every question, answered before or not.
     pub fresh: bool,
-    /// What all questions together may spend.
+    /// The limits on the spending of all questions together.
     pub limits: Limits,
     /// How many questions are asked at the same time.
     pub concurrency: usize,
@@ -38,7 +38,7 @@ pub struct BatchRequest {
     pub log: Option<PathBuf>,
 }
 
-/// What a batch needs to be asked by a fleet.
+/// The data that a fleet needs to ask a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FleetRequest {
     /// The database.

@@ -28,7 +28,7 @@ struct Taker {
     freed: Arc<Notify>,
 }
 
-/// What the loop of a batch takes slots with.
+/// The handle with which the loop of a batch takes slots.
 #[derive(Debug)]
 pub(super) struct Share {
     slots: Slots,

@@ -15,7 +15,7 @@ pub struct Running {
     pub goes_on: bool,
     /// The state of its questions.
     pub progress: watch::Receiver<Progress>,
-    /// What happens at providers, until it is taken.
+    /// Events at providers, until they are read.
     pub told: Option<mpsc::UnboundedReceiver<Told>>,
     pub(super) collector: Option<Collector>,
     pub(super) stop: watch::Sender<Stop>,

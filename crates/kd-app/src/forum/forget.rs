@@ -10,7 +10,7 @@ pub use kd_sql::forum::{Erased, numbers};
 pub use kd_store::forget::{Found, Pieces};
 use std::path::PathBuf;
 
-/// What was found of posts.
+/// The posts that were found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundPosts {
     /// The posts and the texts that repeat them.

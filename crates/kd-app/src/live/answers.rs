@@ -46,7 +46,7 @@ pub struct Answered {
     samples: u64,
 }
 
-/// What a way spent for a question, on average.
+/// The average spending of a way for a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
     /// Requests to models.
@@ -125,7 +125,7 @@ impl Answered {
     }
 }
 
-/// What a deliberation spent, and whether the price of some member is unknown.
+/// The amount that a deliberation spent, and whether the price of some member is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Bill {
     pub(crate) spent: Spent,

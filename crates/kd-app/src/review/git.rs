@@ -1,4 +1,4 @@
-//! What reviews ask git.
+//! The questions that reviews ask git.
 
 use crate::error::{ErrorKind, UserError};
 use kd_store::git_command::GitCommand;

@@ -52,7 +52,7 @@ pub struct Reviewing {
     request: ReviewRequest,
 }
 
-/// What stores the report of a running review.
+/// The handle that stores the report of a running review.
 pub struct Keeping {
     change: Change,
     conditions: Vec<Condition>,
@@ -142,7 +142,7 @@ impl Reviewing {
         self.roster.members()
     }
 
-    /// What it is expected to cost.
+    /// The expected cost.
     pub fn estimate(&self) -> &Estimate {
         &self.estimate
     }
@@ -152,7 +152,7 @@ impl Reviewing {
         self.opening.shortage()
     }
 
-    /// What members do not see of the change, and what cannot be checked.
+    /// The parts of the change that members do not see, and those that cannot be checked.
     pub fn notices(&self) -> &[String] {
         &self.change.notices
     }

@@ -1,4 +1,4 @@
-//! What a review is asked with.
+//! The request for a review.
 
 use super::condition::Condition;
 use crate::request::Terms;

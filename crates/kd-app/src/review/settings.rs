@@ -1,6 +1,6 @@
-//! The settings of a review: the user's own, and those of the base commit. What the change contains has no effect on
-//! its own review: neither a changed `.kd/config.json`, nor a `.kd/config.local.json` that git tracks, nor a `.kd` that
-//! is a submodule or a link.
+//! The settings of a review: the user's own, and those of the base commit. The content of the change has no effect on
+//! its own review: neither a changed `.kd/config.json`, nor a `.kd/config.local.json` that git tracks, nor a `.kd`
+//! that is a submodule or a link.
 
 use super::change::Change;
 use crate::env::Env;
@@ -128,8 +128,8 @@ impl Place {
         }
     }
 
-    /// Returns whether the file, or a folder on the way to it, is tracked: as a file, a link or a submodule. What cannot
-    /// be found out counts as tracked.
+    /// Returns whether the file, or a folder on the way to it, is tracked: as a file, a link or a submodule. A file
+    /// counts as tracked if git does not answer.
     fn is_tracked(&self) -> bool {
         let Some(path) = &self.path else {
             return true;

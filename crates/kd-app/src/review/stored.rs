@@ -126,7 +126,7 @@ pub(super) fn marks_of(reviews: &Reviews) -> Result<kd_core::review::Marks, User
     Ok(marks)
 }
 
-/// What the user typed, on one line.
+/// The user's input, on one line.
 fn line(text: &str) -> String {
     clean_line(text, usize::MAX)
 }

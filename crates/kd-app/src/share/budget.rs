@@ -25,7 +25,7 @@ pub struct Reserved {
     pico_usd: u64,
 }
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Book {
     /// Days since 1970-01-01 (UTC).

@@ -18,8 +18,8 @@ pub(crate) fn system_and_user(prompt: &Prompt) -> (String, String) {
     )
 }
 
-/// Reads an optional text, and borrows it where it has no escapes. What serde derives for an optional [`Cow`] always
-/// copies, twice for each token.
+/// Reads an optional text, and borrows it where it has no escapes. The code that serde derives for an optional
+/// [`Cow`] always copies, twice for each token.
 pub(crate) fn text<'de: 'a, 'a, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<Cow<'a, str>>, D::Error> {

@@ -42,7 +42,7 @@ const GATHER_MAX: Duration = Duration::from_secs(60);
 /// Time between two looks at what was gathered.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a collector tells its host.
+/// The messages of a collector to its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// A provider has accepted a batch.

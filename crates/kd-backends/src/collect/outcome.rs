@@ -1,4 +1,4 @@
-//! What the results of a provider batch mean for its requests.
+//! Turns the results of a provider batch into outcomes of its requests.
 
 use super::http::Link;
 use super::wire::{Endpoint, Outcome, Unanswered, said};

@@ -1,4 +1,4 @@
-//! What a collector keeps, so that a killed run pays for nothing twice.
+//! The data that a collector stores, so that nothing is paid for twice after a killed run.
 
 use kd_core::spending::Spent;
 use kd_core::{Timestamp, Usage};
@@ -12,7 +12,7 @@ pub struct ParcelItem {
     pub digest: String,
     /// The thread that waits for it.
     pub thread: Option<String>,
-    /// What it may spend at most.
+    /// The maximum that it may spend.
     pub most: Spent,
     /// The same as usage.
     pub usage: Usage,
@@ -42,7 +42,7 @@ pub struct ParcelResult {
     pub id: String,
     /// The response, as the provider gave it; `None` if there is none.
     pub reply: Option<String>,
-    /// What it has spent.
+    /// The amount spent.
     pub spent: Spent,
 }
 

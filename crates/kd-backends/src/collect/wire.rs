@@ -56,7 +56,7 @@ pub(super) enum State {
     },
     /// It was refused as a whole.
     Failed {
-        /// What the service says.
+        /// The error of the service.
         why: String,
         /// The requests that are wrong, from 0, if the service names them.
         wrong: Vec<usize>,

@@ -45,7 +45,7 @@ const LIMITS: [&str; 14] = [
     "credit balance is too low",
     "your credit balance is too low",
 ];
-/// What those sentences are about.
+/// The subject of those sentences.
 const LIMITED: [&str; 6] = ["limit", "quota", "capacity", "credit", "usage", "requests"];
 /// Words by which an answer explains an error, or gives advice about one, in lower case.
 const EXPLAINS: [&str; 20] = [

@@ -1,9 +1,9 @@
 //! Repeats requests to small models whose answers repeat the prompt.
 //!
 //! Such an answer is stopped where the repetition begins, and asked for again with another seed, at most twice; each
-//! attempt is a separate request, within the limits of the run. What repeats is never shown: text is held while it may
-//! still become a repetition. If every attempt repeats, the longest beginning without a repetition is the answer, with a
-//! notice; without one, the turn fails and says so.
+//! attempt is a separate request, within the limits of the run. Repetitions are never shown: text is held back while
+//! it may still become one. If every attempt repeats, the longest beginning without a repetition is the answer, with
+//! a notice; without one, the turn fails and says so.
 
 use crate::Backend;
 use crate::delivery;

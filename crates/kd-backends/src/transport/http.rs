@@ -280,7 +280,7 @@ impl Reader {
     }
 }
 
-/// What a whole response says.
+/// The content of a complete response.
 pub(crate) struct Whole {
     /// Its deltas, up to the end of the answer.
     pub(crate) deltas: Vec<Delta>,

@@ -102,7 +102,7 @@ pub struct Acting {
     last_turn: u32,
     /// The advice of this step, by adviser.
     advice: BTreeMap<usize, String>,
-    /// What the acting member reads after the client's conversation.
+    /// The messages that the acting member reads after the client's conversation.
     tail: Vec<Said>,
     /// How often the acting member made impossible calls and was asked again.
     repairs: u32,

@@ -23,7 +23,7 @@ const CALLS_MAX: usize = 128;
 const LINE_CHARS_MAX: usize = 400;
 /// Maximum retries after an impossible call before the acting member's turn fails.
 const REPAIRS_MAX: u32 = 2;
-/// What an adviser answers if it has nothing to say.
+/// The answer of an adviser that has nothing to say.
 const NOTHING: &str = "nothing to add";
 
 /// An open turn.
@@ -49,7 +49,7 @@ pub(super) struct Turn {
 pub(super) struct End {
     result: Result<(), Failure>,
     usage: Option<Usage>,
-    /// What the acting member is asked next; empty if this is the answer.
+    /// The messages to send to the acting member next; empty if this is the answer.
     next: Option<Next>,
 }
 

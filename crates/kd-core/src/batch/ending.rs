@@ -1,4 +1,4 @@
-//! What the round of a question gives: its line, whether the answer may be kept, and what happens next. Input: the view of
+//! The result of a question's round: its line, whether the answer may be stored, and the next step. Input: the view of
 //! the round when it is over.
 
 use super::row::{Failed, Method, Row, Said, Spending, Status, Verdict};
@@ -9,7 +9,7 @@ use crate::view::{State, Turn, View};
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// What happens next with a question.
+/// The next step for a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// It is answered.

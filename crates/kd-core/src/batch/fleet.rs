@@ -38,7 +38,7 @@ pub struct Refused {
     pub reason: String,
 }
 
-/// What a worker does.
+/// The activity of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WorkerState {
     /// It is asking questions.

@@ -409,7 +409,7 @@ mod tests {
         }
     }
 
-    /// What holds for every file, in every form.
+    /// Properties of every file, in every format.
     fn laws(bytes: &[u8]) {
         let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
         for form in [Form::JsonLines, Form::Csv, Form::Lines] {

@@ -81,7 +81,8 @@ pub struct Row {
     /// The verdict of a deliberation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// What the marks of the person who asked promised about the verdict when it fell, or why nothing. `None` if cached.
+    /// The promise about the verdict from the marks of the person who asked, at the time of the verdict; or the
+    /// reason why there is none. `None` if cached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warranty: Option<Standing>,
     /// How the last round ended; `None` if there was none.
@@ -98,7 +99,7 @@ pub struct Row {
     pub cached: bool,
     /// How often it was asked for this line; 0 if cached.
     pub attempts: u32,
-    /// What the last attempt used.
+    /// The usage of the last attempt.
     pub usage: Spending,
     /// How long the last attempt took.
     pub seconds: f64,
@@ -129,7 +130,7 @@ pub struct Failed {
     pub message: String,
 }
 
-/// What a deliberation decided.
+/// The decision of a deliberation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The outcome: `unanimous`, `majority`, `split` …

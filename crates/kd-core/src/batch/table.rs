@@ -17,7 +17,7 @@ pub(super) type Row = (usize, Map<String, Value>);
 pub struct ReadError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub what: String,
     /// What to do.
     pub hint: String,

@@ -1,5 +1,5 @@
-//! What a configuration offers to other machines: no agent programs, because they use the user's own logins, and their
-//! vendors sell those for one person.
+//! The parts of a configuration that are offered to other machines. Agent programs are not: they use the user's own
+//! logins, which their vendors sell for one person.
 
 use super::{Config, KNOWN_AGENTS, is_program};
 

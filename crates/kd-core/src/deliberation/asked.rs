@@ -3,7 +3,7 @@
 use super::stages::{CONCLUDE_TASK, OPINION_TASK};
 use crate::request::Prompt;
 
-/// What a stage asks of a member.
+/// The request of a stage to a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StageTask<'a> {
     /// To answer the question without other answers.

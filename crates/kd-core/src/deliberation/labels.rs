@@ -43,7 +43,7 @@ const NOTE: &str = " (quoted labels: as this member saw the answers)";
 
 /// The meaning of the labels that one member saw.
 pub(super) struct Labels<'a> {
-    /// What stands behind each label, in their order.
+    /// The meaning of each label, in order.
     pub(super) names: Vec<String>,
     /// The question and its options. If they use letters, a letter may be theirs.
     pub(super) asked: &'a str,

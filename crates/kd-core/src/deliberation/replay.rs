@@ -200,7 +200,7 @@ impl Saves {
     }
 }
 
-/// What ends a line in a message's file.
+/// The white space that is removed at the end of a line in a message file.
 const BREAKS: [char; 7] = [
     '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
 ];

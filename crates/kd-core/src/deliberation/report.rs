@@ -58,7 +58,8 @@ pub struct Report {
     pub calls: u64,
     /// The verdict.
     pub verdict: Option<Box<Verdict>>,
-    /// What the marks of the person who asked promised about the verdict. Not in JSON: front ends say whose marks they are.
+    /// The promise about the verdict, from the marks of the person who asked. Not in JSON: front ends say whose marks
+    /// they are.
     #[serde(skip)]
     pub promised: Option<Box<Standing>>,
     /// Whether the token limit cut the chair's text. Not in JSON: the message has it.

@@ -3,7 +3,7 @@
 //!
 //! Input: its records, and its plan with the members as they are configured now. Output: the machine in the state at
 //! the end of the record, and what is left to do: requests without a reply, messages without a file, events that
-//! followed from the last record. What happens then is one record with the old one, and is replayed as one.
+//! followed from the last record. The new events and the old record form one record, and are replayed as one.
 
 use super::forecast::forecast;
 use super::ledger::Cut;

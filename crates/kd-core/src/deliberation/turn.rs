@@ -18,7 +18,7 @@ pub(super) struct Turn {
     pub(super) items: Vec<usize>,
     /// The text as it arrived.
     pub(super) text: String,
-    /// What of it is shown while it arrives.
+    /// The part that is shown while it arrives.
     pub(super) live: Splitter,
     /// The stand-ins in its prompt, each with its name.
     pub(super) stand_ins: Vec<(String, String)>,

@@ -76,7 +76,7 @@ pub(super) fn outcome(form: Outcome, cut: bool, failed: bool) -> Outcome {
     }
 }
 
-/// What was counted, as headings name it.
+/// The name of the counted things, for headings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Voices {
     /// The votes of the council.

@@ -8,7 +8,7 @@
 
 use kd_reading::THINKING_TAGS;
 
-/// The name of the tag around messages to the other member, ignoring case. What is in [`THINKING_TAGS`] is discarded.
+/// The name of the tag around messages to the other member, ignoring case. Text inside [`THINKING_TAGS`] is discarded.
 const MESSAGE: &str = "council";
 /// Maximum length of a tag in bytes. A longer tag counts as ended, so that attributes cannot hide a message.
 const TAG_BYTES_MAX: usize = 256;

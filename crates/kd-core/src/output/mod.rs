@@ -133,7 +133,7 @@ enum Stage {
 
 /// The turns that format one answer.
 struct Formatting {
-    /// What follows them: the end of the round.
+    /// The commands after them: the end of the round.
     held: Vec<Event>,
     /// Members that may still be asked.
     next: Vec<Member>,

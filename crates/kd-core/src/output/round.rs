@@ -1,4 +1,4 @@
-//! What a round has said, and the prompt for its value.
+//! The messages of a round, and the prompt for its value.
 
 use super::Mismatch;
 use crate::event::{Event, Purpose};
@@ -17,7 +17,7 @@ const ANSWERS_BYTES_MAX: usize = 64 << 10;
 const RULES: &str =
     "You put the answer of a council into JSON. You add nothing to it and change nothing in it.";
 
-/// What the round of the inner machine has said.
+/// The messages of the inner machine's round.
 #[derive(Default)]
 pub(super) struct Round {
     /// The question and the sound answers to it.
@@ -29,7 +29,7 @@ pub(super) struct Round {
     answer: Option<u32>,
 }
 
-/// What a member is asked for.
+/// The request to a member.
 pub(super) struct Task<'a> {
     pub(super) seat: &'a SeatName,
     /// The members whose names may begin messages.

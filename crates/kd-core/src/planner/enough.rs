@@ -9,9 +9,9 @@ use kd_eval::auto::Strength;
 use kd_eval::enough::{Aim, Enough, MARGIN, QUESTIONS_MIN};
 use kd_eval::marks::Learned;
 
-/// What the rule is learned from and for.
+/// The input from which the rule is learned, and its requirement.
 pub(super) struct Asked<'a> {
-    /// What the user's marks teach about the members that give opinions.
+    /// The user's marks about the members that give opinions.
     pub(super) learned: &'a Learned,
     /// Whether each member's strength is configured or measured by marks of this kind.
     pub(super) measured: bool,

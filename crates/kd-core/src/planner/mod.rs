@@ -425,7 +425,7 @@ fn fast<'a>(config: &Config, agents: &'a [String]) -> Option<&'a String> {
     agents.iter().find(is_fast)
 }
 
-/// What answers may have if limits are low: tokens of an answer, and bytes of it in the prompts of others.
+/// Reduced sizes of answers if limits are low: tokens of an answer, and bytes of it in the prompts of other members.
 const LOWERED: [(u32, u32); 3] = [(1024, 1000), (512, 600), (256, 300)];
 
 /// Shortens answers until the final answer takes at most half of the limits, so that there is room for what it

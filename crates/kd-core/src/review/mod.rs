@@ -1,7 +1,7 @@
 //! A code review by several members: findings as data, merged, voted on and reported with the share of them that is
 //! expected to be real.
 //!
-//! [`Report`] is the result. What members write is data: it is limited and cleaned when parsed, and never taken as
+//! [`Report`] is the result. Text of members is data: it is limited and cleaned when parsed, and never treated as
 //! consent, identity or markup.
 
 mod ask;

@@ -1,4 +1,4 @@
-//! What a thread's log tells about messages that were read from its folder: seconds, tokens, price, tools, thinking, and
+//! Adds data of a thread's log to messages that were read from its folder: seconds, tokens, price, tools, thinking, and
 //! the order in which the members were asked.
 
 use super::{Content, Panel, Trace, View};

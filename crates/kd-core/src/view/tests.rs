@@ -541,7 +541,7 @@ fn a_promise_that_cannot_be_true_repeats_none() {
     assert_eq!(shown(&view), 2);
 }
 
-/// What a failed turn has used counts when its answer is repeated: live, reopened, and in another window.
+/// The usage of a failed turn counts when its answer is repeated: live, reopened, and in another window.
 #[test]
 fn a_repeated_answer_counts_what_its_failed_turns_have_used() {
     let used = |tokens| Usage {

@@ -17,7 +17,7 @@ pub struct Evidence {
     pub sums: Sums,
     /// Recent marks, oldest first: at least those that matter for the decision, at most [`RECENT`] of these.
     pub recent: Vec<Mark>,
-    /// What is published about models. Empty unless it is set: a test on recorded answers must not learn from a table that
+    /// Published results of models. Empty unless it is set: a test on recorded answers must not learn from a table that
     /// was derived from them.
     pub published: Published,
 }

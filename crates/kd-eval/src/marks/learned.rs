@@ -1,4 +1,4 @@
-//! What marks teach about a council: the one path from marks to decisions, for `kd deliberate` and for `kd eval`.
+//! Learns about a council from marks. `kd deliberate` and `kd eval` both use this code for decisions.
 //!
 //! Input: marks, the kind of question, the models of the council. Output: each member's strength, and the marked
 //! questions that all members answered, for [`Enough`].
@@ -27,7 +27,7 @@ pub struct Row {
     pub right: Vec<bool>,
 }
 
-/// What marks teach about the members of a council, in its order.
+/// Results learned from marks about the members of a council, in its order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learned {
     /// Their strengths; all `None` without informative marks.
@@ -85,7 +85,7 @@ impl Learned {
     }
 }
 
-/// What a mark tells about a verdict.
+/// The statement of a mark about a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     /// It was right, so its answer is the right one.

@@ -1,4 +1,4 @@
-//! What a mark may hold, wherever it comes from: one table for marks that are kept, exported and imported.
+//! Limits of a mark: one table for marks that are stored, exported and imported.
 
 use super::mark::{By, Mark};
 use crate::hex::hex;

@@ -35,7 +35,7 @@ pub struct Listed {
     pub sets: String,
 }
 
-/// What is published about a model and a kind of question.
+/// A published result of a model for a kind of question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// The share of right answers, as in [`Listed::right`].

@@ -50,7 +50,7 @@ pub struct Source {
     pub here: u64,
     /// Number of its marks on other kinds, and of marks of its other versions.
     pub wider: u64,
-    /// What is published about its family.
+    /// Published results of its family.
     pub published: Option<Found>,
 }
 
@@ -84,7 +84,7 @@ impl Source {
     }
 }
 
-/// What is known about a model.
+/// The evidence about a model.
 #[derive(Clone, Debug, Default)]
 struct Known {
     own: Tally,

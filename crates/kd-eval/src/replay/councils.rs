@@ -38,7 +38,7 @@ pub struct Gain {
     pub kept: usize,
     /// The mean number of members asked.
     pub asked: f64,
-    /// What asking fewer members costs; `None` if it asks all, or none of [`COMPLETE`] is among the deciders.
+    /// The loss from asking fewer members; `None` if all are asked, or if no decider is one of [`COMPLETE`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Behind>,
 }

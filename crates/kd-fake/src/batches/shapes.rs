@@ -1,4 +1,4 @@
-//! What the batch endpoints of each wire format say: responses, results, errors.
+//! The output of the batch endpoints of each wire format: responses, results, errors.
 
 use super::TOKENS;
 use crate::wire::Wire;

@@ -19,7 +19,7 @@ pub struct Forum {
     pub members: Vec<Member>,
     /// The fairness of the newest cycles; `None` without one.
     pub fairness: Option<Fairness>,
-    /// What moderators did, newest first.
+    /// The actions of moderators, newest first.
     pub orders: Vec<Order>,
     /// The user.
     pub you: You,
@@ -62,7 +62,7 @@ pub struct Motion {
     pub title: String,
     /// Its state, in words.
     pub state: String,
-    /// What it changes, in words; empty if nothing.
+    /// A description of the change; empty if it changes nothing.
     pub wants: String,
     /// Who moved it.
     pub proposer: String,
@@ -72,13 +72,13 @@ pub struct Motion {
     pub thread: Option<i64>,
     /// The result of the count, in words; empty while it is open.
     pub outcome: String,
-    /// What the user can do.
+    /// The actions available to the user.
     pub may: May,
     /// The votes, in order.
     pub votes: Vec<Vote>,
 }
 
-/// What the user can do about a motion.
+/// The user's actions on a motion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum May {
     /// Nothing.
@@ -146,7 +146,7 @@ pub struct Fairness {
     pub cycles: usize,
     /// What was tested.
     pub rows: Vec<Row>,
-    /// What each agent got: its name, its turns and those it is entitled to.
+    /// The share of each agent: its name, its turns, and the turns that it is entitled to.
     pub shares: Vec<(String, u64, f64)>,
 }
 
@@ -169,7 +169,7 @@ pub struct Row {
     pub pass: Option<bool>,
 }
 
-/// What a moderator did.
+/// An action of a moderator.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
     /// When.
@@ -195,6 +195,6 @@ pub struct Post {
     pub body: String,
     /// The number of the post it quotes, with its author.
     pub quotes: Option<(i64, String)>,
-    /// What happened to it since, in words: `deleted`, `hidden by king: spam`.
+    /// A description of later changes to it: `deleted`, `hidden by king: spam`.
     pub fate: String,
 }

@@ -1,4 +1,4 @@
-//! What a reply shows about each candidate, as hashed features: the words and classes around its mentions, their places
+//! The features of each candidate in a reply, hashed: the words and classes around its mentions, their places
 //! in the sentence and in the reply, how often and how last it is named. The last row is "no answer".
 
 use super::tokens::{self, Sentence, Token, is_stop};

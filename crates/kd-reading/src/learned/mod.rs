@@ -33,7 +33,7 @@ struct Reply {
     sentences: Vec<Sentence>,
 }
 
-/// What the weights say: the probability of each candidate.
+/// The result of the weights: the probability of each candidate.
 pub(super) struct Ranked {
     shares: Vec<(Answer, f32)>,
     /// Whether the reply names each candidate.

@@ -111,7 +111,8 @@ pub(super) async fn run(
     finish(&answer, (&sent, void), id, client)
 }
 
-/// Sends what is left of the answer, and ends the prompt. What was sent is void if an attempt broke off after it.
+/// Sends what is left of the answer, and ends the prompt. Text that was sent is void if the attempt broke off
+/// afterwards.
 fn finish(
     answer: &Answer,
     (sent, void): (&str, bool),
@@ -147,7 +148,7 @@ struct Board {
     stages: BTreeMap<usize, u32>,
     /// The open cards: their stage.
     cards: BTreeMap<TurnId, usize>,
-    /// What messages say, by number, until their turn ends.
+    /// The texts of messages, by number, until their turn ends.
     bodies: BTreeMap<u32, String>,
     /// The number of the prompt's message in the thread: turns are numbered from 1 for each prompt, cards are not.
     prompt: u32,

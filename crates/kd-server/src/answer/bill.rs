@@ -1,4 +1,4 @@
-//! What a consultation used: the turn that is the answer, each member, and all together.
+//! The usage of a consultation: of the turn with the answer, of each member, and of all together.
 
 use super::Answer;
 use kd_core::usage::Certainty;

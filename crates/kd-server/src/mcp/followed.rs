@@ -15,7 +15,7 @@ const FOLLOWED_MAX: usize = 16;
 /// Changes buffered: more of them are one.
 const CHANGES: usize = 64;
 
-/// What one session follows, by URI; ends with it.
+/// The subscriptions of one session, by URI; they end with it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Follows(Arc<Mutex<BTreeMap<String, DropGuard>>>);
 

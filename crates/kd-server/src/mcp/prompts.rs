@@ -20,7 +20,7 @@ struct Row {
     tool: &'static str,
     /// Its arguments: name, description, whether it is required. The first is the subject.
     arguments: &'static [(&'static str, &'static str, bool)],
-    /// What the question begins with.
+    /// The first words of the question.
     lead: &'static str,
 }
 

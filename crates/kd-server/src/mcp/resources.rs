@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 const THREAD: &str = "kd://thread/";
 const MARKDOWN: &str = "text/markdown";
-/// What the URI of a thread's events ends with.
+/// The suffix of the URI of a thread's events.
 const EVENTS: &str = "/events";
 /// The type of JSON, one object a line.
 const LINES: &str = "application/x-ndjson";

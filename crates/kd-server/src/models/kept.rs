@@ -17,7 +17,7 @@ use kd_core::request::{Said, ToolChoice};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What belongs to a running request.
+/// The data of a running request.
 pub(super) enum Kept {
     /// A question to a council.
     Council(Box<Asked>),

@@ -56,7 +56,7 @@ const THREAD: &str = "x-kd-thread";
 /// Maximum bytes of a model name, including the members it lists.
 const MODEL_BYTES_MAX: usize = 2048;
 
-/// What the name of each model begins with.
+/// The prefix of each model name.
 const PREFIX: &str = "kd/";
 /// The same for clients that read the text before a slash as a provider.
 const PREFIX_PLAIN: &str = "kd-";

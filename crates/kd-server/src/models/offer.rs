@@ -6,7 +6,7 @@ use kd_core::acting::Talk;
 use kd_core::request::{Picture, Said, ToolCall, ToolChoice, ToolSpec};
 use serde_json::{Value, json};
 
-/// What separates two texts of one step.
+/// The separator between two texts of one step.
 const GAP: &str = "\n\n";
 
 /// Collects the steps of a conversation.

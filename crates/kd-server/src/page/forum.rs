@@ -138,7 +138,7 @@ async fn write(face: &Face, what: InForum) -> Response {
     }
 }
 
-/// What the user decides on a motion.
+/// The user's decision on a motion.
 #[derive(Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case", deny_unknown_fields)]
 enum Decision {

@@ -1,5 +1,5 @@
-//! What a batch may have spent: the maximum of a request is recorded before it is sent, and replaced when its usage is
-//! known. Requests of a killed run count with their maximum, so a limit holds across kills.
+//! The upper bound of a batch's spending: the maximum of a request is recorded before it is sent, and replaced when
+//! its usage is known. Requests of a killed run count with their maximum, so a limit holds across kills.
 
 use super::rows::{certainty, certainty_name};
 use crate::amounts::signed;

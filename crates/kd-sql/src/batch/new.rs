@@ -1,4 +1,4 @@
-//! What a new batch consists of.
+//! The parts of a new batch.
 
 /// A question of a new batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Asked {
     pub id: String,
     /// Its text, with secrets masked.
     pub text: String,
-    /// What makes two questions the same: the text and how it is asked.
+    /// The key of equal questions: the text and how it is asked.
     pub key: String,
 }
 
@@ -16,7 +16,7 @@ pub struct Asked {
 pub struct NewBatch {
     /// Its id.
     pub id: String,
-    /// What makes two commands the same batch.
+    /// The key of equal batches.
     pub key: String,
     /// How its questions are asked: `ask`, `think`, `deliberate`.
     pub method: String,

@@ -46,7 +46,7 @@ pub struct ParcelItem {
     pub digest: String,
     /// The thread that waits for it.
     pub thread: Option<String>,
-    /// What it may spend at most.
+    /// The maximum that it may spend.
     pub most: Spent,
     /// Tokens of the prompt, at most.
     pub input: u64,

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use rusqlite::{Transaction, params};
 use std::collections::HashMap;
 
-/// What becomes of the questions that are to be asked again.
+/// The result of a request to ask questions again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retried {
     /// Questions that will be asked, or wait for an equal one.

@@ -24,7 +24,7 @@ pub struct Batch {
     pub cancelled: bool,
     /// How long its runs have been asking, together.
     pub time: Duration,
-    /// What it has spent. Requests of a killed run count with their maximum.
+    /// The amount spent. Requests of a killed run count with their maximum.
     pub spent: Spent,
     /// Its questions.
     pub counts: Counts,

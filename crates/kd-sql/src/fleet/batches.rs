@@ -12,7 +12,7 @@ use postgres::Row;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What the questions of a batch may spend together. `None` means no limit.
+/// The limits on the spending of all questions of a batch together. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FleetLimits {
     /// Requests to models.
@@ -40,7 +40,7 @@ pub struct Asks {
 /// A batch and its state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FleetBatch {
-    /// What batches of one machine have too.
+    /// The fields that batches of one machine have too.
     pub batch: Batch,
     /// How it is asked.
     pub asks: Asks,
@@ -50,7 +50,7 @@ pub struct FleetBatch {
     pub attempts: u32,
     /// The pause before a failed question is asked again.
     pub pause: Duration,
-    /// What is left of its limits.
+    /// The remaining limits.
     pub left: FleetLimits,
     /// Whether a limit has refused a request.
     pub limited: bool,

@@ -34,7 +34,7 @@ pub(super) const START: Cursor = (i64::MIN, 0);
 pub struct Claimed {
     /// The jobs.
     pub jobs: Vec<Job>,
-    /// What is left if there are none.
+    /// The state if there are no jobs.
     pub idle: Idle,
     /// Whether the worker must ask nothing else meanwhile, or take nothing else before: see [`Fleet::claim`](super::Fleet::claim).
     pub alone: bool,
@@ -51,7 +51,7 @@ impl Claimed {
     }
 }
 
-/// What is left of a batch to claim.
+/// The jobs of a batch that can still be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
     /// Jobs wait, or will when others fail.

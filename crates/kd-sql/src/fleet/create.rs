@@ -30,7 +30,7 @@ pub struct NewFleetBatch {
     pub pause: Duration,
     /// Time from the start of one question to the next, over the whole fleet.
     pub every: Option<Duration>,
-    /// What all questions together may spend.
+    /// The limits on the spending of all questions together.
     pub limits: FleetLimits,
 }
 

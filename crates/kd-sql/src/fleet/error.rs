@@ -31,7 +31,7 @@ pub enum FleetError {
     Database {
         /// The reason.
         why: String,
-        /// What to type, if that is known.
+        /// The command to type, if it is known.
         help: Option<String>,
         /// The error of the client, until its help is looked up.
         cause: Option<Box<postgres::Error>>,

@@ -7,7 +7,7 @@ use super::workers::{self, line, unique};
 use crate::batch::State;
 use std::collections::BTreeMap;
 
-/// What to erase, or what was erased.
+/// The data to erase, or that was erased.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
     /// Questions of the batch.

@@ -1,4 +1,5 @@
-//! What requests may spend and have spent, over all workers. A request that was sent and not settled counts with its maximum.
+//! The limits and spending of requests, over all workers. A request that was sent and not settled counts with its
+//! maximum.
 
 use super::error::FleetError;
 use super::link::Tx;
@@ -24,7 +25,7 @@ pub(super) struct Request {
     pub(super) worker: i64,
     pub(super) number: i64,
     pub(super) batch: Arc<str>,
-    /// What it may spend at most.
+    /// The maximum that it may spend.
     pub(super) most: Spent,
 }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 const PAUSE_MILLIS: i64 = 600_000;
 /// A block of slots of one worker, in microseconds, unless one slot is longer.
 const BLOCK_MICROS: i64 = 500_000;
-/// Workers that may have taken a block that has not begun. What is later in the database is of another program.
+/// Workers that may have taken a block that has not begun. Later values in the database were written by another
+/// program.
 const BLOCKS_MAX: i64 = 1000;
 
 /// When requests to a service may be sent: after `wait`, then one after each `every`.

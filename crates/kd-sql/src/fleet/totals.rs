@@ -1,4 +1,5 @@
-//! What many batches have come to: their questions by state, and what was spent. One statement each, whatever the number of batches.
+//! The totals of many batches: their questions by state, and their spending. One statement each, whatever the number
+//! of batches.
 
 use super::error::FleetError;
 use super::link::Tx;

@@ -34,7 +34,7 @@ pub enum Posts<'a> {
     Repeating,
 }
 
-/// What was erased, or would be.
+/// The texts that were erased, or would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
     /// Posts, by number.

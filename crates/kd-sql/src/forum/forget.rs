@@ -9,7 +9,7 @@ use kd_store::Error;
 use kd_store::forget::{Found, Holder, Job, Target};
 use std::path::{Path, PathBuf};
 
-/// What a server keeps of erased text.
+/// The data of erased text that a server keeps.
 pub const SERVER_KEEPS: &str = "the server's write-ahead log, archives, replicas and backups keep erased text until they are recycled";
 
 const COPY: &str = "a copy of the forum in an older version";

@@ -1,4 +1,4 @@
-//! What all marks add up to, per kind of question and model, and the columns by which they are found.
+//! The sums of all marks per kind of question and model, and the columns by which they are found.
 
 use super::{council, known};
 use crate::brief;

@@ -40,7 +40,8 @@ pub struct Project {
     /// The personas of the project's forum as they were checked, by file name. Use these texts: the files may have
     /// changed since. `None` if none were checked.
     pub judged_personas: Option<BTreeMap<OsString, String>>,
-    /// What the project's files set though no project may, not even one whose settings are allowed; without effect.
+    /// Settings in the project's files that no project may make, not even if its settings are allowed. They have no
+    /// effect.
     pub refused: BTreeSet<KeyPath>,
     /// Whether none of the configured members is left.
     pub everyone: bool,

@@ -182,7 +182,8 @@ fn misfit(folder: &Folder, item: &Item, expected: Expected) -> Option<Finding> {
     ))
 }
 
-/// Reports an unreadable file. What kd rejects can be set aside; what the system rejects is for the user to fix.
+/// Reports an unreadable file. A file that `kd` rejects can be moved aside; if the system rejects it, the user must
+/// fix it.
 fn unreadable(path: PathBuf, error: &Error) -> Finding {
     let remedy = error.is_refused_file().then_some(Remedy::SetAside);
     found(Kind::Unreadable, path, thread::told(error), remedy)

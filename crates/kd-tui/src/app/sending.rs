@@ -40,7 +40,7 @@ impl Naming {
     }
 }
 
-/// What the user is asked before it happens.
+/// A confirmation that the user is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asks {
     /// Whether to attach the files of a message.

@@ -2,7 +2,8 @@
 //! block of the log.
 //!
 //! Answers belong together if they follow each other in the log, are of different members, and every one was asked
-//! before any of the others ended. What is not known to be so (a thread without its log) stays one below the other.
+//! before any of the others ended. Answers for which this is not known (a thread without its log) stay one below the
+//! other.
 
 use super::{Item, Log};
 use crate::panels::{COLUMNS_MAX, Shown};

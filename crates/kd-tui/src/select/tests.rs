@@ -21,7 +21,7 @@ fn areas() -> Vec<Area> {
     ]
 }
 
-/// What is selected from a cell to another.
+/// The selected text from one cell to another.
 fn selected(from: (u16, u16), to: (u16, u16), lines: &[Line]) -> Option<String> {
     let mut selection = Selection::begin(&areas(), from)?;
     selection.follow(&areas(), to);

@@ -51,7 +51,7 @@ pub(crate) enum SealCommand {
     Key,
 }
 
-/// What is known of a sealed file from elsewhere.
+/// Data about a sealed file from another source.
 #[derive(Debug, Args)]
 pub(crate) struct Known {
     /// The head that it must have

@@ -55,7 +55,7 @@ impl Ended {
     }
 }
 
-/// What an output shows besides answers.
+/// The items that an output shows besides answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Shows {
     /// The messages between members.

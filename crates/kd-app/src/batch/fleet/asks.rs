@@ -25,7 +25,7 @@ const TOKENS_MAX: u32 = 10_000_000;
 const SECS_MAX: u64 = 7 * 24 * 3600;
 const TEMPERATURE_MAX: f32 = 2.0;
 
-/// What the database says about how questions are asked: names, a method and numbers. No address, key or command.
+/// How questions are asked, as stored in the database: names, a method and numbers. No address, key or command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spec {

@@ -45,7 +45,7 @@ struct State {
     looks: (u64, u64),
     /// Before this, the database is not asked again.
     rests_until: Option<Instant>,
-    /// What was read last, and when.
+    /// The last reading, and its time.
     last: Option<(Instant, Vec<Overview>, Vec<Worker>)>,
     /// Why the last look failed.
     trouble: Option<String>,

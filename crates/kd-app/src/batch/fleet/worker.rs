@@ -59,7 +59,7 @@ impl WorkerRequest {
     }
 }
 
-/// What a worker tells.
+/// The messages of a worker to its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
     /// It serves a batch.

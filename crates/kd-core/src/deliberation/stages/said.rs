@@ -1,5 +1,5 @@
-//! What a reply says about labels, in the forms that models use in place of the requested one: numbers, orders and
-//! approvals in objects, lists and lines.
+//! Reads the statements of a reply about labels, in the forms that models use instead of the requested one: numbers,
+//! orders and approvals in objects, lists and lines.
 
 use kd_reading::Options;
 use serde_json::Value;

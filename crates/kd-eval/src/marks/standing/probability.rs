@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 /// Minimum number of test marks for reporting a probability.
 pub const PROBABILITY_MARKS: usize = 50;
 
-/// What is assumed about scores before there are marks: a verdict without a lead is right in every second case, one of a
+/// The prior for scores without marks: a verdict without a lead is right in half of all cases, a verdict of a
 /// unanimous council nearly always. Measured on recorded answers (`docs/eval.md#calibration`).
 const PRIOR: Logistic = Logistic {
     base: 0.0,
     slope: 4.0,
 };
-/// The weight of that assumption: about that of one undecided mark.
+/// The weight of the prior: about the weight of one undecided mark.
 const PRIOR_PRECISION: f64 = 0.25;
 /// The parts of the marks from which a probability is learned: each part is scored with weights from the others.
 const FOLDS: usize = 4;

@@ -67,7 +67,7 @@ fn finished(args: &Run, batching: &Batching<'_>, here: &Here) -> Result<Exit, Er
     Ok(exit(&ended))
 }
 
-/// What shows the progress.
+/// The display of the progress.
 struct Show<'h> {
     here: &'h Here,
     repaint: bool,

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 /// Maximum bytes of a line: a message of 16 MiB, with JSON's escapes.
 const LINE_BYTES_MAX: u64 = 32 << 20;
-/// What a program can write instead of a wrong line.
+/// The text that a program can write instead of a wrong line.
 const NEXT: &str = "write {\"say\": \"…\"} or a /command";
 
 /// A line of input.

@@ -1,4 +1,4 @@
-//! What a line of input does: a message, a command, or a refusal that says why.
+//! The effect of a line of input: a message, a command, or a refusal with a reason.
 
 use super::keyboard::{Input, Typed};
 use super::naming::Answer;

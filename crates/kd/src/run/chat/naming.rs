@@ -29,7 +29,7 @@ impl Asked {
     }
 }
 
-/// What a line says about a question.
+/// The part of a line that is about a question.
 pub(super) enum Answer {
     /// This message is sent, with its files.
     Yes(Line),

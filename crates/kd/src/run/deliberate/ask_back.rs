@@ -18,7 +18,7 @@ use std::io::{self, IsTerminal, Write};
 /// The indent of the council's question.
 const INDENT: &str = "  ";
 
-/// What the user did with the council's question.
+/// The user's reaction to the council's question.
 pub(super) enum Answered {
     /// Answered it.
     With(String),

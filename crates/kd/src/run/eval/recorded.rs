@@ -35,9 +35,9 @@ pub(super) struct Origin {
     pub(super) name: String,
     /// The path, for errors.
     shown: String,
-    /// What identifies the content.
+    /// The digest of the content.
     pub(super) sha256: String,
-    /// What was joined; empty for a table.
+    /// The joined files; empty for a table.
     pub(super) sources: Vec<Source>,
     /// What was dropped.
     pub(super) dropped: Vec<Dropped>,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Cells of the bar itself.
 const CELLS: u64 = 24;
 
-/// What is shown of a download.
+/// The displayed state of a download.
 pub(super) struct Bar {
     /// The columns of the terminal; `None` without one.
     columns: Option<usize>,

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 
-/// What was found in a folder.
+/// The findings in a folder.
 pub(super) struct Wanted<'a> {
     /// An owner that is not accepted yet.
     pub(super) foreign: Option<&'a Foreign>,

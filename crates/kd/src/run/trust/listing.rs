@@ -1,8 +1,8 @@
 //! The list above a consent prompt: what it is about, limited and wrapped for the screen.
 //!
 //! Input: blocks of rows whose text comes from the folder, and the screen size. Output: lines. Only `kd` starts a line:
-//! every row is wrapped here, never by the terminal, and continuation lines are marked. What the answer allows comes
-//! last, the most dangerous rows next to the prompt, with a total.
+//! every row is wrapped here, never by the terminal, and continuation lines are marked. The rows that the answer
+//! allows come last, the most dangerous ones next to the prompt, with a total.
 
 use crate::render::wrap::width;
 use kd_app::words::count;

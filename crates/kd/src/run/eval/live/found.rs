@@ -24,7 +24,7 @@ const LEFT_OUT_SHOWN: usize = 5;
 
 /// The councils that were compared.
 pub(super) struct All {
-    /// What was found of each; the council that was asked last is the first.
+    /// The result of each; the council that was asked last is the first.
     pub(super) found: Vec<Found>,
     /// The number of shared questions without a right answer; `None` if the questions are not a share.
     pub(super) unmarked: Option<u64>,
@@ -85,7 +85,7 @@ impl All {
     }
 }
 
-/// What was found of a council.
+/// The result of a council.
 pub(super) struct Found {
     pub(super) compared: Compared,
     pub(super) replay: Replay,
