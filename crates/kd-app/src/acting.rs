@@ -169,7 +169,7 @@ impl Kingdom {
         }
     }
 
-    /// Returns the members of a request: the named ones, those of the thread, or the configured ones.
+    /// Returns the members of a request: the named members, the members of the thread, or the configured members.
     fn party(
         &self,
         config: &Config,
@@ -265,8 +265,8 @@ fn nobody_acts(party: &[Member], talk: &Talk) -> UserError {
         .next(format!("add a member that is asked over HTTP, for example `kd config set agents.NAME.backend openai` and `agents.NAME.model`, or send no {less}"))
 }
 
-/// Returns the member whose answers cost least: free ones, then by price, then those of unknown price, then programs.
-/// Returns the member that answers a side request: the cheapest one, without advisers.
+/// Returns the member whose answers cost least. The order is: free members, members by price, members of unknown
+/// price, agent programs. Returns the member that answers a side request: the cheapest one, without advisers.
 fn alone(config: &Config, party: Vec<Member>, talk: &Talk) -> Result<Member, UserError> {
     cheapest(config, party).ok_or_else(|| nobody_acts(&[], talk))
 }

@@ -3,8 +3,8 @@
 //! `@PATH` names a file where no member has that name and the file exists. It is opened once: what is asked about and shown is
 //! what is read. A file outside the working folder, or one whose name says that it holds secrets, needs consent. Only
 //! regular files are attached. UTF-8 text, up to [`FILE_BYTES_MAX`], becomes part of the message ([`kd_core::attached`]), so
-//! that its file, every later prompt, limits and the masking of secrets treat it as text of the user. Pictures and PDF
-//! documents, told by their first bytes, go with the message: [`kd_core::media`].
+//! that its file, every later prompt, limits and the masking of secrets treat it as text of the user. Pictures and
+//! PDF documents, recognized by their first bytes, go with the message: [`kd_core::media`].
 
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
@@ -40,7 +40,7 @@ pub const ALL_BYTES_MAX: u64 = 4 << 20;
 const HEAD_BYTES: usize = 8 << 10;
 /// Maximum number of files of a message.
 const FILES_MAX: usize = 32;
-/// The name of the kind of a file whose kind is unknown.
+/// The words for a file of no known kind.
 const BINARY: &str = "a binary file";
 /// Maximum characters of a path in a notice.
 const PATH_CHARS_MAX: usize = 120;
@@ -107,7 +107,7 @@ pub struct Attached {
 }
 
 impl Attaching {
-    /// Finds the files: those of `--attach`, and those in the words that the user typed. `known` are the members, whose
+    /// Finds the files of `--attach`, and the files that the user's text names. `known` are the members, whose
     /// names mean no files.
     ///
     /// # Errors

@@ -208,7 +208,7 @@ pub trait ChatHost: Send + Sync + 'static {
     /// Returns paths that the beginning of one may mean, best first; folders end in a slash.
     fn files(&self, begun: &str) -> Vec<String>;
 
-    /// Returns what a thread's log tells about the messages from a number on.
+    /// Returns the data of a thread's log about the messages from a number on.
     fn recall(&self, id: &str, from: u32) -> Vec<Record>;
 
     /// Saves a thread's draft so that it survives a crash; an empty text removes it.
@@ -321,7 +321,7 @@ impl Chat {
         trust::GoesOn::of(&self.layout, thread, self.request.id.as_deref())
     }
 
-    /// Returns the members named for the chat, unless those of the thread were changed in it.
+    /// Returns the members named for the chat, unless the members of the thread were changed in the chat.
     fn seats_of(&self, thread: Option<&Thread>) -> SeatRequest {
         let mut seats = self.request.seats.clone();
         let reseated = self.reseated.lock().unwrap_or_else(PoisonError::into_inner);
@@ -404,8 +404,8 @@ impl Chat {
         Ok(told)
     }
 
-    /// Says which members of a thread cannot take part, and that its members are not those of the settings, if the user
-    /// named none for this chat.
+    /// Says which members of a thread cannot take part, and whether its members differ from the settings. Compares
+    /// with the settings only if the user named no members for this chat.
     fn differs(&self, thread: &Thread) -> Vec<Event> {
         if !self.seats_of(Some(thread)).members.is_empty() {
             return Vec::new();
@@ -433,7 +433,7 @@ impl Chat {
         mode.in_order && (!mode.at_once || turns != Some(0))
     }
 
-    /// Seats the council of a thread, or of a new one. `tells` names the members that a thread is without.
+    /// Seats the council of a thread, or of a new one. `tells` names the members that a thread lacks.
     ///
     /// # Errors
     /// If a member does not exist or is held back.
@@ -707,8 +707,8 @@ impl Chat {
     }
 }
 
-/// Says how the members of a thread differ from those of the settings. Another order of the same members is reported only
-/// where turns follow that order.
+/// Says how the members of a thread differ from the members in the settings. Another order of the same members is
+/// reported only where turns follow that order.
 fn differing(here: &[SeatName], own: &[SeatName], in_order: bool) -> Option<String> {
     let sorted = |names: &[SeatName]| {
         let mut names = names.to_vec();
@@ -737,8 +737,8 @@ fn differing(here: &[SeatName], own: &[SeatName], in_order: bool) -> Option<Stri
     ))
 }
 
-/// Returns what a thread's log tells about the messages from a number on; nothing if it cannot be read: the messages are
-/// shown without their facts. A log that is not the user's own tells no tokens and no money.
+/// Returns the data of a thread's log about the messages from a number on. Returns nothing if the log cannot be read;
+/// the messages are then shown without these data. Tokens and money in a log of another user are ignored.
 fn recalled(thread: &Thread, from: u32) -> Vec<Record> {
     let mut records = kd_store::log::turns_since(thread, from).unwrap_or_default();
     if !records.is_empty() && !kd_store::log::is_own(thread) {

@@ -154,7 +154,7 @@ pub struct Council<'k> {
 }
 
 impl<'k> Council<'k> {
-    /// Seats the council. `phase` is that of a new thread: a council unless given.
+    /// Seats the council. `phase` is the phase of a new thread; `None` means a council.
     pub(crate) fn seat(
         kingdom: &'k Kingdom,
         mut ask: Ask,

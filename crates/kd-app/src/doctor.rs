@@ -51,14 +51,14 @@ pub struct ServerReport {
     pub agents: Vec<String>,
     /// The tools that they may call.
     pub tools: Vec<String>,
-    /// The problem.
+    /// The problems.
     pub faults: Vec<String>,
 }
 
 /// Calls all members at once, each with a time limit, and if none is named, the forums and servers of the settings.
 ///
-/// `named` are the members to call. If it is empty, those of the council and the configured agents are called; if
-/// nothing is configured, the agent programs on this machine and the built-in model.
+/// `named` are the members to call. If it is empty, the members of the council and the configured agents are called;
+/// if nothing is configured, the agent programs on this machine and the built-in model.
 ///
 /// # Errors
 /// A named member is unknown or held back, or a scratch folder cannot be created.
@@ -161,9 +161,9 @@ struct Called {
     idle: Vec<String>,
 }
 
-/// Returns the named members. If none is named, returns those of the council and the configured agents; if nothing is
-/// configured, the agent programs on this machine and the built-in model, which is called once, however many members use
-/// it.
+/// Returns the named members. If no member is named, returns the members of the council and the configured agents; if
+/// nothing is configured, the agent programs on this machine and the built-in model, which is called once, however
+/// many members use it.
 async fn members(config: &Config, named: &[String], env: &Env) -> Result<Called, UserError> {
     let seat = |members: Vec<String>| {
         let wishes = SeatRequest {

@@ -148,12 +148,12 @@ impl Env {
         }
     }
 
-    /// Whether the questions are those of a batch.
+    /// Whether the questions belong to a batch.
     pub(crate) fn is_in_batch(&self) -> bool {
         self.batch.is_some()
     }
 
-    /// Whether the questions are those of a fleet, which may be somebody else's.
+    /// Whether the questions belong to a fleet, which may run them for another user.
     pub(crate) fn is_in_fleet(&self) -> bool {
         self.gate.is_some()
     }
@@ -439,7 +439,7 @@ impl Env {
         self.vars.iter().map(|(k, v)| (k.clone(), v.clone()))
     }
 
-    /// The prices in force; those of the program, with a warning, where the user's own cannot be used.
+    /// The prices in effect. If the user's own prices cannot be used, the prices of the program, with a warning.
     fn prices(&self) -> Prices {
         kd_store::prices::load(&self.user_dirs()).unwrap_or_else(|error| {
             self.warn_once(format!(

@@ -235,7 +235,7 @@ pub trait Host: Send + Sync + 'static {
     /// Returns whether this method is available.
     fn has(&self, method: Method) -> bool;
 
-    /// Returns the council as models; those of other methods than [`Host::has`] are left out.
+    /// Returns the council as models. Models for methods that [`Host::has`] does not allow are left out.
     fn models(&self) -> Vec<Model> {
         Model::of(&ServeConfig::default())
     }

@@ -188,7 +188,7 @@ impl Kingdom {
         &self.loaded
     }
 
-    /// Returns the settings that the project requests, and those of them that are held back.
+    /// Returns the settings that the project requests, and which of them are held back.
     pub fn project(&self) -> &Project {
         &self.loaded.project
     }

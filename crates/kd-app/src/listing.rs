@@ -1,4 +1,4 @@
-//! The threads of a branch as a list: the newest first, some at a time, and those with words that are looked for.
+//! Lists the threads of a branch, newest first, in pages, and searches them for words.
 
 use crate::env::Env;
 use crate::error::UserError;

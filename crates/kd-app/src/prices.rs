@@ -28,7 +28,7 @@ pub struct PriceRow<'a> {
     pub listed: bool,
 }
 
-/// Returns all prices, configured ones replacing those of the table, sorted by service and model.
+/// Returns all prices, sorted by service and model. Configured prices replace prices of the table.
 pub fn rows(config: &Config) -> Vec<PriceRow<'_>> {
     let table = config.prices.table();
     let mut rows: BTreeMap<(&str, &str, u64), (&Price, bool)> = BTreeMap::new();

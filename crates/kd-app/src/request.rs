@@ -82,7 +82,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Lays the limits over those of the settings.
+    /// Overrides the limits in the settings with these limits.
     pub fn lay_over(&self, limits: &mut LimitsConfig) {
         limits.usd = self.usd.or(limits.usd);
         limits.calls = self.calls.or(limits.calls);

@@ -50,8 +50,8 @@ impl Kingdom {
     /// of members whose settings name none.
     ///
     /// # Errors
-    /// If it has ended, a member is configured otherwise than recorded or held back, its limits exceed those of the
-    /// settings, or somebody is answering in the thread.
+    /// If the deliberation has ended, if the configuration of a member differs from the record or is held back, if
+    /// its limits exceed the limits in the settings, or if a member is answering in the thread.
     pub fn resuming(
         &self,
         id: Option<&str>,
@@ -218,7 +218,7 @@ fn busy(thread: &Thread, who: &str) -> UserError {
         .next("wait for it, or continue a fork: kd fork --stage …")
 }
 
-/// Checks the recorded limits against those of the settings.
+/// Checks the recorded limits against the limits in the settings.
 fn within(plan: &Plan, config: &Config) -> Result<(), UserError> {
     let own = config.deliberation.ceiling();
     let of = plan.limits.ceiling();

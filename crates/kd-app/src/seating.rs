@@ -16,8 +16,8 @@ pub fn has_hands(member: &Member) -> bool {
     is_agent(&member.backend)
 }
 
-/// Seats a council. A continued thread keeps its members, unless others are requested. [`absent`] tells who cannot take
-/// part again.
+/// Seats a council. A continued thread keeps its members, unless others are requested. [`absent`] returns the members
+/// that cannot take part again.
 ///
 /// # Errors
 /// If a requested name means nobody.
@@ -113,8 +113,8 @@ pub fn near_miss(question: &Question, roster: &Roster) -> Option<String> {
     mentions(&question.asked, &known).near_miss(&known)
 }
 
-/// The same for questions whose members cannot be addressed, also if the name is that of a member: the names are those of
-/// the settings and of these members.
+/// The same for questions that cannot address members: a notice is also returned if a member is addressed. Compares
+/// with the names in the settings and the names of `members`.
 pub(crate) fn near_miss_in(
     question: &Question,
     config: &Config,

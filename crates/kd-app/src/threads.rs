@@ -290,7 +290,7 @@ pub fn states_now(thread: &Thread, turn: &[Message]) -> Result<Vec<(SeatName, St
     Ok(with_log(states, last_round(thread, turn)?, &running).states)
 }
 
-/// Adds what the log tells to the states known from messages and streams.
+/// Adds data of the log to the states known from messages and streams.
 fn with_log(
     mut states: Vec<(SeatName, State)>,
     round: Option<LastRound>,

@@ -38,8 +38,8 @@ pub struct Options {
     pub backoff: Backoff,
     /// The ledger that records requests, and the daily limit.
     pub ledger: Option<Arc<dyn Ledger>>,
-    /// Finds a checkout's git data outside of it. Without it, agents in a sandbox cannot read that of linked worktrees
-    /// and submodules.
+    /// Finds a checkout's git data outside of it. Without it, agents in a sandbox cannot read the git directory of
+    /// linked worktrees and submodules.
     pub git_data: Option<GitData>,
     /// Backends of the program that uses this crate, by name.
     pub own: OwnBackends,

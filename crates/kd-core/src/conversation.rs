@@ -91,7 +91,7 @@ impl Aside {
         }
     }
 
-    /// Returns the names that it uses: those of its members and of their agents.
+    /// Returns the names that it uses: the names of its members and of their agents.
     fn asks(&self) -> Vec<SeatName> {
         let mut asked: Vec<SeatName> = self.seats().into_iter().map(|m| m.name).collect();
         let plan = match &self.how {

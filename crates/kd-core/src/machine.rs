@@ -16,7 +16,7 @@ pub trait Machine {
     /// Processes one input and returns immediately. Never fails, blocks or panics, whatever the input.
     fn step(&mut self, now: Timestamp, input: Input) -> Effects;
 
-    /// Returns its number in its session: that of its turns and timers.
+    /// Returns the number of the machine in its session, which its turns and timers share.
     fn id(&self) -> MachineId {
         MachineId::default()
     }

@@ -252,7 +252,7 @@ impl Message {
         self.extra.contains_key(PASS)
     }
 
-    /// Returns whether the user only chose an answer with it, and asked nothing: the number is that of an earlier answer
+    /// Returns whether the message only chooses an answer and asks nothing: its number belongs to an earlier answer
     /// among these messages. Whoever can write files can write any number.
     pub fn is_choice<'m>(&self, messages: impl IntoIterator<Item = &'m Self>) -> bool {
         let chosen = self.extra.get(CHOSEN).filter(|_| self.is_king());
@@ -290,7 +290,7 @@ impl Message {
         self.cut_mark_at(None)
     }
 
-    /// The same; `tokens` are those of the answer, where the message does not say them.
+    /// The same. `tokens` is the number of tokens of the answer, used if the message does not state it.
     pub(crate) fn cut_mark_at(&self, tokens: Option<u64>) -> Option<String> {
         self.cut().map(|cut| {
             if Some(cut) == Finish::Repetition.cut() {

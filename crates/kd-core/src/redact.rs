@@ -167,7 +167,7 @@ fn run(text: &str, test: impl Fn(char) -> bool) -> usize {
     text.find(|c| !test(c)).unwrap_or(text.len())
 }
 
-/// Matches `NAME_KEY=value`: returns the bytes up to the value, and those of the value.
+/// Matches `NAME_KEY=value`. Returns the bytes up to the value, and the bytes of the value.
 fn assigned(rest: &str) -> Option<(usize, usize)> {
     let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let name = run(rest, is_name);

@@ -192,7 +192,8 @@ pub struct Request {
     /// The required JSON schema of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<serde_json::Value>,
-    /// Whether the schema is the user's. A service may refuse it for what it says, which tells nothing about others.
+    /// Whether the schema is the user's. A service may refuse this request because of its content, which does not
+    /// affect other requests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub schema_of_user: bool,
     /// The timeouts.
@@ -390,7 +391,7 @@ impl Picture {
         }
     }
 
-    /// Returns its address: that of the picture, or one that contains it.
+    /// Returns the address of the picture, or a `data:` address that contains it.
     pub fn url(&self) -> String {
         match &self.source {
             PictureSource::Data(data) => format!("data:{};base64,{data}", self.media_type),

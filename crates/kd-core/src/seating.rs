@@ -126,8 +126,8 @@ pub fn seat(config: &Config, wishes: &SeatRequest) -> Result<Seated, SeatingErro
     })
 }
 
-/// Chooses the members of a continued thread: those that cannot take part are left out, and named in the result. If none
-/// can, the members are those of the configuration.
+/// Chooses the members of a continued thread: those that cannot take part are left out, and named in the result. If
+/// none can, the configured members are used.
 ///
 /// # Errors
 /// If the chair, or a member of the configuration that is needed, cannot take part.

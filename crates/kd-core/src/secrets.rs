@@ -217,7 +217,7 @@ enum Here {
 pub struct Secrets {
     /// Disables masking.
     pub allow: bool,
-    /// Values that are secret regardless of shape: those of the variables that hold the user's keys.
+    /// Values that are secret regardless of shape: the values of variables that hold the user's keys.
     values: Vec<String>,
     /// The first bytes of all secrets; other positions are skipped.
     first: [bool; 256],

@@ -114,8 +114,8 @@ impl Usage {
         self
     }
 
-    /// Returns the usage of one request, with the price told apart by who pays it. `priced`: whether the price of its model
-    /// is known.
+    /// Returns the usage of one request, with the price separated by who pays it. `priced`: whether the price of its
+    /// model is known.
     #[must_use]
     pub fn billed(mut self, billing: Billing, priced: bool) -> Self {
         match billing {
@@ -135,8 +135,8 @@ impl Usage {
         (paid > 1e-9 || self.login_usd.is_none()).then_some(paid.max(0.0))
     }
 
-    /// Describes the price: `$0.0123`, `≥ $0.0123` where a part is unknown, `price unknown`, and, told apart, what the tokens
-    /// of a login would have cost: `≈ $0.0820 by login`. `None` if there is nothing to pay.
+    /// Describes the price: `$0.0123`, `≥ $0.0123` where a part is unknown, `price unknown`, and separately the price
+    /// that the tokens of a login would have had: `≈ $0.0820 by login`. `None` if there is nothing to pay.
     pub fn price(&self) -> Option<String> {
         let paid = self.paid_usd().filter(|usd| *usd > 0.0);
         let mut parts = Vec::new();

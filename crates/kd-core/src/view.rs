@@ -4,7 +4,7 @@
 //! Input: the messages of a thread, then its [`Record`]s or [`Event`]s. Output: the turns of the current round with
 //! their times and usage, the private messages and the end of a debate, the report of a deliberation or a review, and
 //! panels in display order. A turn keeps its position: its panel becomes the panel of its message. A piece of an answer
-//! costs a lookup and an append; a panel's `revision` tells a front end whether its rendering is up to date.
+//! costs a lookup and an append; a panel's `revision` lets a front end check whether its rendering is up to date.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

@@ -72,7 +72,7 @@ pub enum Answers {
 pub(crate) enum Instruction {
     Op(Op),
     Aside(Box<Aside>),
-    /// Mute members that other processes have removed by now, and tell.
+    /// Mute members that other processes have removed in the meantime, and report them.
     Follow(oneshot::Sender<()>),
 }
 

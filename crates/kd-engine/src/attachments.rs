@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum number of files that wait for their message: those of messages that were never sent are dropped.
+/// Maximum number of files that wait for their message. Files of messages that were never sent are dropped.
 const WAITING_MAX: usize = 4 * MEDIA_MAX;
 
 /// Files whose message is not sent yet, by the names of their copies.
@@ -52,8 +52,8 @@ fn parts(prompt: &Prompt) -> [&str; 4] {
     ]
 }
 
-/// Adds the files that its prompt names to a request, the newest first if there are too many. Returns the names of those
-/// that cannot be sent.
+/// Adds the files that its prompt names to a request, the newest first if there are too many. Returns the names of
+/// the files that cannot be sent.
 pub(crate) fn load(request: &mut Request, folder: &Path) -> Vec<String> {
     let mut found: Vec<Named> = Vec::new();
     for part in parts(&request.prompt) {

@@ -42,7 +42,7 @@ pub(crate) struct Freed {
 pub(crate) enum Taken {
     /// Yes.
     Ours,
-    /// Another process is asking the member; its ID, if the lock file tells.
+    /// Another process is asking the member; its ID, if the lock file contains it.
     Theirs(Option<u32>),
 }
 

@@ -203,7 +203,7 @@ fn stirling(k: f64) -> f64 {
 }
 
 /// Returns the smallest true difference that a paired test detects with 80 % power, given the number `n` of questions
-/// and the number of those with different results.
+/// and the number of questions with different results.
 pub fn detectable_paired(discordant: u64, n: u64) -> f64 {
     if n == 0 {
         f64::INFINITY

@@ -69,8 +69,8 @@ fn log_odds(p: &[f64], wrong: f64) -> Vec<f64> {
     p.iter().map(|p| (p * wrong / (1.0 - p)).ln()).collect()
 }
 
-/// Returns the given answers and the probability of each: the log-odds of those who gave it, normalized to a sum of
-/// one.
+/// Returns the given answers and the probability of each: the log-odds of the members who gave it, normalized to a
+/// sum of one.
 fn posterior(given: &[Option<usize>], odds: &[f64]) -> (Vec<usize>, Vec<f64>) {
     let (mut keys, mut logs): (Vec<usize>, Vec<f64>) = (Vec::new(), Vec::new());
     for (key, odds) in given.iter().zip(odds) {

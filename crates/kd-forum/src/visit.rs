@@ -343,7 +343,7 @@ impl Visit {
         }))
     }
 
-    /// Handles an unusable answer: tells the agent why and asks again, up to a limit.
+    /// Handles an unusable answer: asks again with the reason, up to a limit.
     fn mistake(&mut self, why: &str) -> Step {
         self.mistakes += 1;
         if self.mistakes > MISTAKES_MAX {
@@ -386,7 +386,8 @@ impl Visit {
     }
 }
 
-/// Returns the end of a visit that was a single answer: the calls were made elsewhere, so only the record tells.
+/// Returns the end of a visit that was a single answer. The calls were made in another process, so the result comes
+/// from the record.
 pub fn by_record(end: End, run: &Run, limit: u32) -> End {
     if end.outcome != Outcome::Acted {
         return end;

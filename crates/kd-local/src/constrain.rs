@@ -152,7 +152,7 @@ impl Constraint {
         true
     }
 
-    /// Returns the allowed next tokens. For a complete answer, only those that end it.
+    /// Returns the allowed next tokens. For a complete answer, only tokens that end it.
     ///
     /// # Errors
     /// [`Error::Schema`] if the grammar's limits are exceeded.

@@ -1,4 +1,4 @@
-//! The batches of a project at a glance, and those of a fleet with its workers: state, pace, spending, failures. Pure.
+//! An overview of the batches of a project, and of a fleet with its workers: state, pace, spending, failures. Pure.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

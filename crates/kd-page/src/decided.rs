@@ -8,7 +8,7 @@ use kd_core::deliberation::report::{Report, SeatState, StageReport};
 use kd_core::deliberation::{AnswerKind, Counted, Robustness, Verdict, rule_doc, why};
 use maud::{Markup, html};
 
-/// The title of the part of an answer that tells the decision.
+/// The title of the part of an answer that states the decision.
 const DECIDED: &str = "**Decided.** ";
 /// Maximum characters of a decision in one sentence.
 const SENTENCE_CHARS: usize = 140;
@@ -48,7 +48,7 @@ fn between(verdict: &Verdict) -> &'static str {
 /// A decision in one sentence.
 struct Decision {
     sentence: String,
-    /// Whether the sentence has all of it that the answer tells.
+    /// Whether the sentence has everything that the answer states about the decision.
     is_whole: bool,
 }
 
@@ -72,8 +72,8 @@ fn decided_for(facts: &Facts<'_>, verdict: &Verdict) -> Option<Decision> {
     })
 }
 
-/// Returns the words of the part of an answer that tells the decision, and its place among the parts: the first below the
-/// notes.
+/// Returns the words of the part of an answer that states the decision, and its position among the parts: the first
+/// part below the notes.
 fn decided_part(words: &str) -> Option<(&str, usize)> {
     let mut parts = words.split("\n\n").enumerate();
     let (at, part) = parts.find(|(_, part)| !part.starts_with("> "))?;

@@ -1,5 +1,5 @@
 //! Bare answers: whether the first statement of a reply is just a number, a date, yes or no, a list, code, or something
-//! named in the question. Tells how to compare the replies to a question whose form does not tell.
+//! named in the question. Decides how to compare the replies to a question whose form does not show it.
 
 use super::kind_words::{IN_ORDER, TOOLS, any_in, has};
 use super::language::{Language, is_han};

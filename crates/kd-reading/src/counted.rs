@@ -52,9 +52,9 @@ pub fn amount(question: &str, reply: &str) -> Result<(String, Step), Unread> {
 
 /// The only number of the counted things.
 enum Counted {
-    /// Of those asked for.
+    /// The number of the things that were asked about.
     Asked(String),
-    /// Of those of another subject.
+    /// The number of other things.
     Another(String),
 }
 

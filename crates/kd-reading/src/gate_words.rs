@@ -1,4 +1,4 @@
-//! Words by which the [gate](super::gate) tells a commitment from a mention, in the five languages.
+//! Words by which the [gate](super::gate) distinguishes a commitment from a mention, in the five languages.
 
 pub(super) const NEGATIONS: &[&str] = &[
     "nobody",

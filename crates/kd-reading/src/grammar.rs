@@ -8,7 +8,7 @@ use super::kind::Kind;
 use super::kind_words::*;
 use super::language::{Language, is_han};
 
-/// Returns the kind of a sentence; `None` if its grammar does not tell. `alone`: the text has no other sentence.
+/// Returns the kind of a sentence; `None` if its grammar does not show it. `alone`: the text has no other sentence.
 pub(super) fn kind(sentence: &Sentence<'_>, alone: bool) -> Option<Kind> {
     found(sentence, alone).map(|(kind, _)| kind)
 }

@@ -1,4 +1,4 @@
-//! Detects which of the five languages a text is written in, to tell a decimal comma from a thousands separator.
+//! Detects which of the five languages a text is written in, to distinguish a decimal comma from a thousands separator.
 
 /// A natural language.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -256,7 +256,7 @@ const ANSWER_FIELDS: &[&str] = &[
     "bestanswer",
     "pick",
 ];
-/// Fields of those that may also hold an intermediate result.
+/// The fields among them that may also contain an intermediate result.
 const STEP_FIELDS: &[&str] = &["result", "value", "output", "label", "position", "option"];
 /// Fields that wrap the requested object.
 const WRAPPERS: &[&str] = &[

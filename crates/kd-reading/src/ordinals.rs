@@ -160,7 +160,7 @@ pub(super) fn only(sentence: &str, options: &Options) -> Option<usize> {
     named.filter(|place| *place < count)
 }
 
-/// Returns the place that the first words of a text tell, with an article: `la troisième, la seule qui mesure`.
+/// Returns the position that the first words of a text name, with an article: `la troisième, la seule qui mesure`.
 pub(super) fn named(lower: &str, options: &Options) -> Option<usize> {
     let mut words = lower
         .split(|c: char| !c.is_alphanumeric() && c != '\'')

@@ -553,8 +553,8 @@ fn is_opening(said: &Spoken) -> bool {
     said.mentions.is_empty() && (said.sentence.asks() || short && text.ends_with(['!', '！']))
 }
 
-/// Returns whether only small words stand between a verb of choosing and an option. A member may be told by the
-/// proposal.
+/// Returns whether only small words stand between a verb of choosing and an option. With `member`, words for a member
+/// or its proposal count as small too.
 fn is_gap(gap: &str, member: bool) -> bool {
     /// Maximum number of words.
     const WORDS_MAX: usize = 8;

@@ -788,7 +788,7 @@ pub(super) const SUPERIOR: &[&str] = &[
     "是正确答案",
 ];
 
-/// Words that tell the reader what to take, at the beginning of a clause.
+/// Words that advise the reader what to take, at the beginning of a clause.
 pub(super) const TELLS: &[&str] = &[
     "take",
     "use",

@@ -310,8 +310,8 @@ fn candidates(
     candidates
 }
 
-/// Returns whether a short sentence without an option tells to take something, or concludes with it: `Take the rail.`,
-/// `Then the ninth.`
+/// Returns whether a short sentence without an option advises to take something, or concludes with it: `Take the
+/// rail.`, `Then the ninth.`
 fn takes_another(sentence: &Sentence, lower: &str) -> bool {
     const TAKES: &[&str] = &[
         "take the",

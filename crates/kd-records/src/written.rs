@@ -25,8 +25,8 @@ pub struct Written {
     pub text: String,
 }
 
-/// Returns the files for the decisions of these ways. `seconds` is the time in seconds since 1970; `version` is that of the
-/// program that writes.
+/// Returns the files for the decisions of these ways. `seconds` is the time in seconds since 1970; `version` is the
+/// version of the writing program.
 pub fn written(
     replay: &Replay,
     ways: &[Way],
@@ -364,7 +364,7 @@ impl Council<'_> {
     }
 }
 
-/// Returns a name as that of a folder.
+/// Returns a folder name for a name.
 fn folder(name: &str) -> String {
     let plain = |c: char| {
         if c.is_alphanumeric() || "-.".contains(c) {

@@ -68,7 +68,7 @@ impl Answer {
         self.line(&record.event).map(Told::Line)
     }
 
-    /// Takes over the current view, after records were missed: the text told so far has gaps.
+    /// Takes over the current view, after records were missed: the text sent so far has gaps.
     pub(crate) fn catch_up(&mut self, view: View) -> Option<Told> {
         self.view = view;
         let mut turns = self.view.turns.iter().filter_map(|turn| turn.id);

@@ -89,7 +89,8 @@ impl std::str::FromStr for HostName {
 }
 
 impl HostName {
-    /// Returns the authorities that requests may name: without a port, that of a proxy and that of the server.
+    /// Returns the authorities that requests may name. A name without a port may be followed by the server's port, or
+    /// stand alone, as a proxy forwards it.
     fn authorities(&self, port: u16) -> Vec<String> {
         let has_port = self
             .0

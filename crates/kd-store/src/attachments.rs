@@ -56,7 +56,7 @@ pub(crate) fn copy(from: &Folder, to: &Folder, messages: &[&str]) -> Result<(), 
     Ok(())
 }
 
-/// Returns the copies that no message names, other than those with a number for which `is_forgotten` is true.
+/// Returns the copies that no message names, except copies with a number for which `is_forgotten` is true.
 pub(crate) fn orphans(
     folder: &Folder,
     is_forgotten: impl Fn(u32) -> bool,

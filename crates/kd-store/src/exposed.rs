@@ -38,7 +38,7 @@ impl Exposed {
 }
 
 impl Layout {
-    /// Returns what git would add of this `.kd`, if the user was not told so yet. Runs git.
+    /// Returns the files of this `.kd` that git would add, if the user was not warned yet. Runs git.
     pub fn exposed(&self) -> Option<Exposed> {
         if self.is_elsewhere() || !self.is_in_checkout() {
             return None;

@@ -144,7 +144,7 @@ impl Layout {
     /// Like [`Layout::search`], but fails if there is no project.
     ///
     /// # Errors
-    /// [`Error::NoBase`], and those of [`Layout::search`].
+    /// [`Error::NoBase`], and the errors of [`Layout::search`].
     pub fn find(start: &Path, env: Env<'_>) -> Result<Layout, Error> {
         Layout::search(start, env)?
             .layout

@@ -51,8 +51,8 @@ pub fn data_outside(top: &Path) -> Vec<PathBuf> {
     if is_module { vec![git_dir] } else { Vec::new() }
 }
 
-/// Returns whether git tracks a file. Runs no program that the repository names. If git itself cannot tell, a file of
-/// that name in the index counts as tracked.
+/// Returns whether git tracks a file. Runs no program that the repository names. If git cannot decide, a file of that
+/// name in the index counts as tracked.
 pub(crate) fn tracks(file: &Path) -> bool {
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
         return false;
@@ -83,7 +83,7 @@ pub fn tracks_any(folder: &Path, names: &[&str]) -> bool {
 }
 
 /// Returns which of these paths below a folder git would add, whether they exist or not: no ignore file excludes them.
-/// `None` if git cannot tell. The paths are ASCII.
+/// `None` if git does not answer. The paths are ASCII.
 pub(crate) fn would_add<'p>(folder: &Path, paths: &[&'p str]) -> Option<Vec<&'p str>> {
     let args: Vec<&str> = ["check-ignore", "--no-index", "--"]
         .iter()

@@ -16,7 +16,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Settings that override those of the repository.
+/// Settings that override the settings of the repository.
 const SETTINGS: [&str; 12] = [
     // It could be a file of the reviewed tree.
     "core.attributesFile=/dev/null",

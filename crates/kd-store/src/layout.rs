@@ -165,7 +165,7 @@ impl Layout {
         })
     }
 
-    /// Returns the project's configuration. A linked worktree uses that of the owning checkout, if there is one.
+    /// Returns the project's configuration. A linked worktree uses the `.kd` of the owning checkout, if there is one.
     pub fn config_file(&self) -> PathBuf {
         self.config_root.join(KD).join("config.json")
     }

@@ -135,8 +135,8 @@ pub fn read_last(thread: &Thread, bytes: u64) -> Result<Logged, Error> {
     Ok(logged)
 }
 
-/// Reads what a thread's log tells about the turns of its messages from a number on, up to the newest: their requests and
-/// their ends, without texts. The log is read from its end, as far back as the question of the first of them.
+/// Reads from a thread's log the turns of its messages, from a number up to the newest: their requests and their
+/// ends, without texts. The log is read from its end, as far back as the question of the first of them.
 ///
 /// # Errors
 /// Those of [`read_last`].

@@ -1,7 +1,7 @@
 //! Finds the owner of a folder and the users who can write to it, to decide whether its content is the user's own.
 //!
 //! Input: a folder, and the accounts of this machine. Output: nothing, or a [`Distrust`] that names the owner. The
-//! rules are those of git (`safe.directory`) and ssh (`StrictModes`): see `docs/threads.md`.
+//! rules are the same as in git (`safe.directory`) and ssh (`StrictModes`): see `docs/threads.md`.
 
 use crate::private::read_small;
 use std::cell::OnceCell;

@@ -91,7 +91,7 @@ impl Programs {
         &self.top
     }
 
-    /// Returns the levels that a decision covers: the top, and those with files.
+    /// Returns the levels that a decision covers: the top level, and all levels with files.
     pub fn decided(&self) -> impl Iterator<Item = &Level> {
         self.levels
             .iter()

@@ -78,7 +78,7 @@ pub enum SealError {
     /// Contents of the sealed file were erased.
     #[error("{0} of the contents were erased, so the thread cannot be made from them")]
     Erased(usize),
-    /// The seal is valid, but its header is not that of a thread.
+    /// The seal is valid, but its header is not the header of a thread.
     #[error("the header names {0}")]
     Header(&'static str),
     /// The seal is valid, but its content is not a thread.
@@ -249,7 +249,7 @@ struct Parts<'s> {
     log: String,
 }
 
-/// Checks that a verified seal is that of a thread, as far as its contents are not erased. Returns the numbers of the
+/// Checks that a verified seal contains a thread, as far as its contents are not erased. Returns the numbers of the
 /// messages that were forgotten before it was sealed; nothing if its `thread.json` is erased.
 ///
 /// # Errors

@@ -132,7 +132,7 @@ impl Spool {
     }
 }
 
-/// Returns whether a name is `<process>-<count>.jsonl`, or that of an index being written.
+/// Returns whether a name is `<process>-<count>.jsonl`, or the name of an index that is being written.
 fn is_ours(name: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let Some(stem) = name.strip_suffix(".jsonl") else {

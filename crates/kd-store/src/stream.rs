@@ -1,7 +1,8 @@
 //! Answers in progress: `.stream-<member>.jsonl`, complete lines, present only while being written.
 //!
-//! The writer holds a lock on its file while it runs, so that a reader can tell a live stream from one left by a killed
-//! process. It removes the file when it is finished or dropped; the message file must exist before that.
+//! The writer holds a lock on its file while it runs, so that a reader can distinguish a live stream from a stream
+//! left by a killed process. It removes the file when it is finished or dropped; the message file must exist before
+//! that.
 
 use crate::beneath::{Folder, Kind, Look};
 use crate::error::Error;
@@ -374,8 +375,8 @@ pub struct StreamSign {
 }
 
 impl StreamSign {
-    /// Returns whether it is being written: kd's streams are locked; those of other programs count until they were
-    /// silent for `patience`.
+    /// Returns whether the stream is being written. kd's streams are locked; streams of other programs count as live
+    /// until they were silent for `patience`.
     pub fn is_live(&self, patience: Duration) -> bool {
         self.held || (!self.ours && self.quiet < patience)
     }
@@ -424,7 +425,7 @@ fn sign(folder: &Folder, member: &str) -> Result<Option<StreamSign>, Error> {
     }))
 }
 
-/// Removes streams left by killed processes of kd. Keeps streams that are locked, and those of other programs. Lists
+/// Removes streams left by killed processes of kd. Keeps locked streams, and streams of other programs. Lists
 /// the folder.
 ///
 /// # Errors
@@ -472,7 +473,7 @@ pub fn is_held(path: &Path) -> bool {
     Folder::of_file(path).is_ok_and(|(folder, name)| is_locked(&folder, name))
 }
 
-/// Returns whether a stream is in kd's format, not that of an agent program.
+/// Returns whether a stream is in kd's format, not in the format of an agent program.
 fn is_ours(folder: &Folder, name: &str) -> bool {
     let Ok(Some(file)) = folder.file(name) else {
         return false;

@@ -41,8 +41,8 @@ const USUAL_SENDERS: [&str; 4] = [KING, "claude", "codex", "cursor"];
 /// Maximum number of senders whose names are checked after each append.
 const SENDERS_MAX: usize = 64;
 
-/// Maximum total size of messages read at once: that of the longest one. The memory for a conversation is a multiple of
-/// it.
+/// Maximum total size of messages read at once: the maximum size of one message. The memory for a conversation is a
+/// multiple of it.
 pub const TOGETHER_BYTES_MAX: u64 = bounds::MESSAGE.bytes;
 
 /// The durability of a finished message. At every level it survives if the process is killed; the levels differ in the
@@ -249,7 +249,7 @@ impl Thread {
         let _ = json::write_in(&self.folder, layout::THREAD_FILE, &meta, bounds::META);
     }
 
-    /// Returns the metadata with the time of the first message, where the file does not tell when the thread was opened.
+    /// Returns the metadata with the time of the first message, if the file does not say when the thread was opened.
     fn found_meta(&self) -> Meta {
         let mut meta = self.meta.clone();
         if meta.created_at.is_none() {

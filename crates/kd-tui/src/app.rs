@@ -37,7 +37,7 @@ use std::time::Duration;
 const TOAST: Duration = Duration::from_secs(6);
 /// Time after which a key removes it: it was read.
 const READ: Duration = Duration::from_secs(2);
-/// How often the log is read for what it tells about a message of another program.
+/// How often the log is read for the data of a message of another program.
 const RECALLS_MAX: u8 = 4;
 /// Time within which a second Ctrl+C leaves the chat.
 const TWICE: Duration = Duration::from_secs(2);
@@ -95,7 +95,7 @@ pub enum Msg {
     Failed(String),
     /// Older messages.
     Older(Older),
-    /// What the thread's log tells about the messages from a number on, and how often it was read for them.
+    /// The data of the thread's log about the messages from a number on, and how often the log was read for them.
     Recalled(u32, u8, Vec<Record>),
     /// Threads to choose from.
     Threads(Vec<ThreadRow>),
@@ -151,7 +151,7 @@ pub enum Effect {
     ListThreads,
     /// Fetch messages before a number.
     FetchOlder(u32, usize),
-    /// Read what the thread's log tells about messages of other programs, from this number on; it was read this often.
+    /// Read the thread's log for messages of other programs, from this number on; the log was read this often.
     Recall(u32, u8),
     /// Copy a text to the clipboard; the second string names it.
     Copy(String, String),

@@ -149,7 +149,7 @@ impl Log {
         self.follow();
     }
 
-    /// Adds older messages, with what the thread's log tells about them.
+    /// Adds older messages, with their data from the thread's log.
     pub fn add_older(&mut self, older: Older) {
         self.fetching = false;
         self.has_older = older.has_more && !older.messages.is_empty();

@@ -32,8 +32,8 @@ use tokio::time::Instant;
 const ECHO: Duration = Duration::from_millis(8);
 /// Time to wait for more pieces after the first one in a while.
 const GATHER: Duration = Duration::from_millis(2);
-/// Time after which the log usually tells about a message that another program wrote; each further look takes twice as
-/// long.
+/// Time after which the log usually has the data of a message by another program. The pause doubles before each
+/// further read.
 const RECALL: Duration = Duration::from_millis(400);
 /// Time without typing after which a draft is saved.
 const DRAFT: Duration = Duration::from_millis(300);

@@ -49,7 +49,7 @@ pub struct Theme {
     depth: Depth,
     ground: Ground,
     fixed: bool,
-    /// The background of code: a little lighter or darker than that of the terminal, once that is known.
+    /// The background of code: a little lighter or darker than the terminal's background, once that is known.
     code: Option<(u8, u8, u8)>,
 }
 

@@ -82,7 +82,7 @@ fn best<S: Ord>(
     }
 }
 
-/// 1: the log-odds weights of those who ranked each first.
+/// 1: the log-odds weights of the voters who ranked each candidate first.
 fn weights(poll: &Poll<'_>, tied: &[usize]) -> Step {
     const NAME: &str = "weights";
     if poll.votes.iter().all(|v| v.ballot.reliability.is_none()) {

@@ -125,7 +125,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The errors of kd-app, and those of the layers below, which it words.
+/// The errors of kd-app, and the errors of lower layers, which kd-app describes.
 impl<E: Into<UserError>> From<E> for Error {
     fn from(error: E) -> Self {
         let error = error.into();

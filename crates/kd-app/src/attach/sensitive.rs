@@ -322,7 +322,7 @@ fn is_kind(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Names of other kinds than those in the tables.
+    /// Names that are not in the tables.
     const KINDS: &[&str] = &[
         ".env",
         ".env.local",

@@ -64,7 +64,7 @@ pub fn pick(all: Vec<Batch>, id: Option<&str>) -> Result<Batch, UserError> {
     }
 }
 
-/// Returns the threads of a batch of a project, or of those that a batch of a database has brought here.
+/// Returns the threads of a batch of a project, or the threads that were fetched from a batch in a database.
 ///
 /// # Errors
 /// If there is no such batch, or several, or the project cannot be read.

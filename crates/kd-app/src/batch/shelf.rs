@@ -166,7 +166,7 @@ impl Shelf {
         })
     }
 
-    /// Returns the workers, and those of them that do not serve a batch; `None` for batches of this machine.
+    /// Returns all workers, and the workers that do not serve a batch. `None` for batches of this machine.
     ///
     /// # Errors
     /// The database cannot be read.

@@ -13,7 +13,7 @@ pub(super) struct Slots(Arc<Mutex<Shared>>);
 struct Shared {
     free: usize,
     takers: BTreeMap<u64, Taker>,
-    /// The number of the next taker, and that of the next turn.
+    /// The number of the next taker, and the number of the next turn.
     next: u64,
     turn: u64,
 }

@@ -11,7 +11,7 @@ use kd_store::Layout;
 use kd_store::forget::Job;
 use std::path::PathBuf;
 
-/// Returns the forums of a project, and those that cannot be opened.
+/// Returns the forums of a project, and the forums that cannot be opened.
 pub(super) fn forums(
     config: &Config,
     layout: &Layout,

@@ -85,7 +85,7 @@ impl Site {
         self.store.set_secrets(secrets);
     }
 
-    /// Returns the settings in force, without those of a run.
+    /// Returns the settings in effect, without the settings of a run.
     ///
     /// # Errors
     /// If the store fails.

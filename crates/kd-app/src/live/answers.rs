@@ -183,7 +183,7 @@ pub(crate) fn places(found: Vec<Place>) -> BTreeMap<String, Place> {
     named.collect()
 }
 
-/// Returns the threads of a project, those of batches included, by their id.
+/// Returns the threads of a project, including threads of batches, by their id.
 pub(crate) fn all_places(layout: &Layout) -> Result<BTreeMap<String, Place>, UserError> {
     let mut found = places(layout.all_threads(true)?);
     found.extend(places(layout.batch_threads()?));
@@ -366,7 +366,7 @@ pub(crate) struct MarkedQuestion {
     pub(crate) at: Option<Timestamp>,
 }
 
-/// Marks that tell no question to ask.
+/// Marks without a question to ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassedOver {
     /// Rows of the file that cannot be read, of any project.
@@ -397,8 +397,8 @@ impl PassedOver {
     }
 }
 
-/// Returns the questions of this project whose right answers the user's marks tell, with the newest mark of each. Equal
-/// questions are asked once. Private threads are left out, and marks that tell no question.
+/// Returns the questions of this project whose right answers the user's marks give, with the newest mark of each. Equal
+/// questions are asked once. Private threads are left out, and marks without a question.
 ///
 /// # Errors
 /// If the file of marks or the threads of the project cannot be read.

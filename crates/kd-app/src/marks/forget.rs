@@ -1,4 +1,4 @@
-//! Forgets marks, also those of other projects and of threads that are gone.
+//! Forgets marks, including marks of other projects and of deleted threads.
 
 use super::shown_project;
 use crate::env::Env;

@@ -40,7 +40,7 @@ pub struct Skipped {
 }
 
 /// Marks the verdicts that a file of right answers names: all of them in one transaction. Answers are compared as in
-/// `kd mark THREAD ANSWER`. Questions are those of a batch of this project, by default the newest.
+/// `kd mark THREAD ANSWER`. The questions come from a batch of this project, by default the newest.
 ///
 /// # Errors
 /// There is no such batch, or the marks cannot be kept. A row that cannot be used is skipped.

@@ -125,7 +125,7 @@ pub fn verdict(
 /// Returns the verdict in the records of a thread's deliberation as a mark without a judgment, and its report.
 ///
 /// # Errors
-/// The deliberation decided nothing, or those of [`check_own`].
+/// If the deliberation decided nothing, and the errors of [`check_own`].
 pub fn verdict_of(
     layout: &Layout,
     thread: &Thread,
@@ -179,7 +179,7 @@ pub fn unjudged(why: &Unjudged) -> UserError {
 /// Keeps a mark, with the time.
 ///
 /// # Errors
-/// What the record tells about the verdict cannot be true, or the file of marks cannot be written.
+/// If the record of the verdict contradicts itself, or the file of marks cannot be written.
 #[cfg(feature = "forum")]
 pub fn keep(mut mark: Mark, env: &Env) -> Result<Marked, UserError> {
     mark.at = env.now()?;

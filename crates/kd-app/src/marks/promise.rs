@@ -60,7 +60,8 @@ fn promised_in(records: &[Record]) -> Vec<Promised> {
 impl Kingdom {
     /// Returns what the user's marks promise when a verdict falls; also without marks if a share is required.
     ///
-    /// Nothing is promised to other machines, and by workers of a fleet: marks are those of the person who asks.
+    /// There are no promises for other machines or from workers of a fleet, because promises use the marks of the
+    /// person who asks.
     #[cfg(feature = "forum")]
     pub(crate) fn promising(
         &self,

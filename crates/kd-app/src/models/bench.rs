@@ -14,7 +14,7 @@ const QUESTION: &str = "Should a small team start with SQLite or PostgreSQL? Exp
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct BenchRequest {
-    /// The model; `None` is that of the settings.
+    /// The model; `None` means the model in the settings.
     pub model: Option<String>,
     /// Members that are asked together.
     pub members: u32,

@@ -274,7 +274,7 @@ impl Steps {
         self.of(value) <= STEPS_MAX
     }
 
-    /// Returns whether all mistakes of a value can be told.
+    /// Returns whether all mistakes of a value can be listed.
     pub(super) fn can_tell(&self, value: &Value) -> bool {
         self.of(value) <= TOLD_STEPS_MAX
     }

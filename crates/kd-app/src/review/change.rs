@@ -45,7 +45,7 @@ pub(super) struct Change {
     pub(super) head_commit: Option<String>,
     /// Includes whole functions around each change.
     pub(super) diff: Diff,
-    /// Lines after the change, by file: whole files if git has them, else those of the diff.
+    /// Lines after the change, by file: complete files if git has them, otherwise only the lines of the diff.
     pub(super) lines: Lines,
     /// Files of the change that members do not see.
     pub(super) left_out: Vec<LeftOut>,

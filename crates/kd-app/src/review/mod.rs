@@ -63,8 +63,8 @@ pub struct Keeping {
 }
 
 impl Kingdom {
-    /// Reads the change in the working folder of an environment, and seats the members who will review it. Settings are
-    /// those of the user and of the base commit, never of the change; so it takes no open folder.
+    /// Reads the change in the working folder of an environment, and seats the members who will review it. The
+    /// settings come from the user and from the base commit, never from the change, so this takes no open folder.
     ///
     /// # Errors
     /// If the change cannot be read or is empty, settings have mistakes, or no member can review.

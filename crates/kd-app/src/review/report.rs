@@ -165,8 +165,8 @@ impl Kept {
         })
     }
 
-    /// Splits the findings into those shown and those that only one of several reviewers found or voted for. Findings
-    /// that meet a condition of `--fail-on` are shown: they explain the exit code.
+    /// Splits the findings into findings that are shown and findings that only one of several reviewers found or
+    /// voted for. Findings that meet a condition of `--fail-on` are shown: they explain the exit code.
     pub fn folded(&self) -> (Vec<&Reported>, Vec<&Reported>) {
         let alone = |finding: &&Reported| {
             self.reviewers_of(finding) > 1

@@ -1,6 +1,6 @@
-//! The settings of a review: the user's own, and those of the base commit. The content of the change has no effect on
-//! its own review: neither a changed `.kd/config.json`, nor a `.kd/config.local.json` that git tracks, nor a `.kd`
-//! that is a submodule or a link.
+//! The settings of a review: the user's own settings, and the settings of the base commit. The content of the change
+//! has no effect on its own review: neither a changed `.kd/config.json`, nor a `.kd/config.local.json` that git
+//! tracks, nor a `.kd` that is a submodule or a link.
 
 use super::change::Change;
 use crate::env::Env;
@@ -12,7 +12,7 @@ use kd_store::git;
 use kd_store::git_command::GitCommand;
 use std::path::{Path, PathBuf};
 
-/// Loads the settings, and tells which are not those of the change.
+/// Loads the settings, and reports which of the change's settings are not used.
 pub(super) fn load(
     env: &Env,
     layout: Option<&Layout>,

@@ -148,7 +148,7 @@ impl Reserved {
     }
 }
 
-/// Returns whether the user is to be told today that nothing is asked: only the first time.
+/// Returns whether to tell the user that nothing is asked today. True only the first time.
 ///
 /// # Errors
 /// If the user's state folder cannot be read or written.

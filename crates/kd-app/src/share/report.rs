@@ -18,11 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The answers to shared questions.
 #[derive(Default)]
 pub struct SharedAnswers {
-    /// Those whose right answer the user's marks tell, by council; the council that was asked last is the first.
+    /// The questions whose right answer the user's marks give, by council; the council that was asked last is the
+    /// first.
     pub councils: Vec<SharedCouncil>,
     /// Number of shared questions whose right answer is unknown.
     pub unmarked: u64,
-    /// Marks that tell no right answer.
+    /// Marks without a right answer.
     pub passed_over: PassedOver,
 }
 
@@ -142,8 +143,8 @@ impl Rows {
 }
 
 impl Kingdom {
-    /// Returns the answers to shared questions, without those of private threads, whose answers are removed, and of
-    /// threads that are gone.
+    /// Returns the answers to shared questions. Leaves out deleted threads, and private threads, whose answers are
+    /// removed.
     ///
     /// # Errors
     /// If the marks, the batches or the threads of the project cannot be read.

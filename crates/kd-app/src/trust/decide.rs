@@ -91,8 +91,8 @@ pub fn revoke(path: Option<&Path>, env: &Env) -> Result<(PathBuf, bool), UserErr
     Ok((first, is_revoked))
 }
 
-/// Returns the folders that are decided about from a working folder: the project's and, if its settings are those of the
-/// owning checkout, that one; an ignored one; and those with marks of agent programs, up to the top.
+/// Returns the folders that need a decision in a working folder: the project's folder; the owning checkout, if the
+/// project uses its settings; an ignored folder; and all folders with files of agent programs, up to the top.
 fn decided_here(folder: &Path, env: &Env) -> Result<(PathBuf, Vec<PathBuf>), UserError> {
     let mut roots = Vec::new();
     if let Some(Ok(foreign)) = env.passed_over_for_its_owner()? {

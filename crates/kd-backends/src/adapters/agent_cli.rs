@@ -347,7 +347,7 @@ impl AgentCli {
         Ok((spec, question))
     }
 
-    /// Returns whether the one-shot form takes pictures as arguments: that of Codex does.
+    /// Returns whether the one-shot form takes pictures as arguments. Only Codex does.
     fn shows_pictures(&self) -> bool {
         matches!(&self.how, How::Known(program) if program.backend == "codex")
     }

@@ -422,8 +422,8 @@ pub const PROGRAMS: &[Program] = &[
 /// Backends whose program is set in the configuration.
 pub const CONFIGURED: [&str; 2] = ["acp", "command"];
 
-/// Programs set in the configuration (`acp`, `command`) whose state is known, by name: they use that of a row of
-/// [`PROGRAMS`], or their own.
+/// Programs set in the configuration (`acp`, `command`) whose state folder is known, by name. It is the folder of a
+/// row of [`PROGRAMS`], or their own.
 pub(super) const OTHERS: &[(&str, State)] = &[
     ("codex-acp", State::Of("codex")),
     ("claude-agent-acp", State::Of("claude_code")),

@@ -9,7 +9,8 @@ use crate::env::Env;
 use crate::transport::rights::{Rights, system};
 use std::path::{Path, PathBuf};
 
-/// Folders of programs and sources in a home directory that contain no keys: those of version and package managers.
+/// Folders of programs and sources in a home directory that contain no keys: the folders of version managers and
+/// package managers.
 const PROGRAMS_AT_HOME: &[&str] = &[
     ".nvm",
     ".fnm",

@@ -146,7 +146,7 @@ type Tell = dyn Fn(Told) + Send + Sync;
 struct Inner {
     store: Arc<dyn ParcelStore>,
     tell: Box<Tell>,
-    /// Distinguishes the names of this run from those of others.
+    /// Distinguishes the names of this run from the names of other runs.
     run: String,
     state: Mutex<State>,
     loaded: OnceCell<()>,

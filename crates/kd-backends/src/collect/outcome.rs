@@ -52,7 +52,7 @@ fn priced(link: &Link, usage: Usage) -> Usage {
     usage
 }
 
-/// The fields in which services tell the usage of a reply.
+/// The fields in which services report the usage of a reply.
 const USAGE: [&str; 2] = ["usage", "usageMetadata"];
 
 /// Reads a reply: its deltas, and its usage with its price.

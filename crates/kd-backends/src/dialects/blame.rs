@@ -154,7 +154,7 @@ const WORDS: [(FailureKind, &[&str]); 8] = [
     ),
 ];
 
-/// Builds a failure with this message. Its kind comes from the status and the words; if they tell nothing, it is the
+/// Builds a failure with this message. Its kind comes from the status and the words; if neither is known, it is the
 /// proposed kind.
 pub(super) fn failure(said: &str, status: Option<u64>, else_kind: FailureKind) -> Failure {
     let message = one_line(&plain(said), MESSAGE_MAX);

@@ -1,4 +1,4 @@
-//! Errors told as an answer: some agents print the error of their service as text, and then end the turn normally.
+//! Errors printed as an answer: some agents print the error of their service as text, and then end the turn normally.
 //!
 //! Input: the text of a turn for which no tokens were reported. Output: the failure, or nothing if the text may be an
 //! answer. An answer that explains an error is none.
@@ -70,7 +70,7 @@ const EXPLAINS: [&str; 20] = [
     " is the ",
     " is a ",
 ];
-/// Beginnings of lines that tell progress, in lower case.
+/// Beginnings of lines that report progress, in lower case.
 const PROGRESS: [&str; 8] = [
     "thinking",
     "retrying",

@@ -139,7 +139,7 @@ impl Child {
         Ok((child, pipes))
     }
 
-    /// Returns its process id, or that of its keeper.
+    /// Returns the process id of the program or of its keeper.
     pub(super) fn pid(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }
@@ -414,8 +414,8 @@ fn plain<'a>(start: &Start<'a>) -> Spawn<'a> {
     }
 }
 
-/// Returns the exit status of a child, if it has exited. Does not reap it, so that its process id, and that of its
-/// group and session, are not reused before [`super::family`] has stopped all of them.
+/// Returns the exit status of a child, if it has exited. Does not reap the process, so that its process id and the
+/// ids of its group and session are not reused before [`super::family`] has stopped all of them.
 fn exited(pid: Pid) -> io::Result<Option<ExitStatus>> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let status = waitid(WaitId::Pid(pid), options)?;

@@ -178,7 +178,7 @@ mod platform {
         Failed(i32),
         /// The agent's access could not be restricted; the system's error number, or 0. `Failed` follows.
         Unheld(i32),
-        /// It exited; the status is that of wait(2).
+        /// It exited, with this status of wait(2).
         Exited(i32),
     }
 

@@ -62,7 +62,7 @@ pub(super) fn is_due(advice: &Advice, talk: &Talk) -> bool {
     advice.always || advice.first && asks_anew || advice.failed && results().any(has_failed)
 }
 
-/// Returns whether a result is that of a call that failed: by its mark, or by what tools commonly print.
+/// Returns whether a call failed: its result is marked as an error, or has the usual words of a failure.
 pub(super) fn has_failed(said: &Said) -> bool {
     let Said::Tool { result, failed, .. } = said else {
         return false;

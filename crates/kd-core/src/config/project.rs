@@ -257,7 +257,8 @@ pub fn hold_back(files: &mut [(&mut Value, Vec<Wanted>)], below: &Value) -> Rema
     rest
 }
 
-/// Removes one setting from a file; from a list of members only those not permitted. Returns the removed members.
+/// Removes one setting from a file. From a list of members, removes only members that are not permitted. Returns the
+/// removed members.
 fn cut(value: &mut Value, wanted: &Wanted, circle: &Circle) -> Vec<String> {
     let path = wanted.path.segments();
     if let Some(items) = names_of(wanted) {
@@ -587,7 +588,7 @@ fn names(section: &str, value: &Value) -> BTreeSet<String> {
     set.map(|(name, _)| name.clone()).collect()
 }
 
-/// Returns the models named by entries of a section: their own, and those with a price.
+/// Returns the models that entries of a section name: their own models, and models with a price.
 fn models<'v>(section: &str, value: &'v Value) -> impl Iterator<Item = String> + use<'v> {
     let entries = value.get(section).and_then(Value::as_object);
     entries.into_iter().flatten().flat_map(|(_, entry)| {

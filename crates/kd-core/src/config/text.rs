@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 /// Prefix of the configuration's environment variables.
 pub const ENV_PREFIX: &str = "KD_";
 
-/// The key whose names are those of actions: words with `-` between them.
+/// The key whose entries are named after actions: words with `-` between them.
 const ACTIONS: &str = "chat.keys.<name>";
 
 /// Variables with that prefix and another meaning.

@@ -142,7 +142,7 @@ pub(super) fn families<'m>(members: impl Iterator<Item = &'m Member>) -> Vec<&'s
     out
 }
 
-/// Returns whether a name is too short to be told from a word.
+/// Returns whether a name is too short to be distinguished from a word.
 pub(super) fn is_short(name: &str) -> bool {
     name.chars().count() < NAME_CHARS_MIN
 }

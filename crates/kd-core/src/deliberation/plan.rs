@@ -105,7 +105,7 @@ pub(super) const WAITS: u32 = 3;
 pub const WRITING: u32 = crate::formats::WRITING.version;
 /// The first version whose conclusions state the decision between open answers, and whose labels are replaced.
 pub(super) const STATED: u32 = 3;
-/// The first version whose headings name what was counted, and which tells who was not needed.
+/// The first version whose headings name the counted things, and which records the members that were not needed.
 pub(super) const VOICED: u32 = 4;
 /// The first version by which a chair's text that is a bare number, or a copy of the members' form, is no conclusion.
 pub(super) const MEANT: u32 = 4;

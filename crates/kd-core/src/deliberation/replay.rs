@@ -46,8 +46,8 @@ pub fn check(records: &[Record]) -> Result<(), Newer> {
     plans.try_for_each(|plan| plan.check())
 }
 
-/// Replays a deliberation. `records` are those of one deliberation, from the event that opened its thread; deltas are
-/// ignored. `None` if they contain no deliberation.
+/// Replays a deliberation. `records` belong to one deliberation and start with the event that opened its thread.
+/// Deltas are ignored. `None` if they contain no deliberation.
 pub fn replay(records: &[Record]) -> Option<Replayed> {
     let beginning = Beginning::of(records)?;
     let records = &beginning.records;
@@ -200,7 +200,7 @@ impl Saves {
     }
 }
 
-/// The white space that is removed at the end of a line in a message file.
+/// The characters that end a line in a message file.
 const BREAKS: [char; 7] = [
     '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
 ];

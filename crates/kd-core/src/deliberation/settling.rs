@@ -193,7 +193,7 @@ fn has_labels(question: &str, guess: &AnswerKind) -> bool {
     matches!(guess, AnswerKind::Choice { options } if reading_kinds::are_labelled(question, options))
 }
 
-/// Returns whether options are a subset of those of the guess.
+/// Returns whether the options are a subset of the guessed options.
 fn narrows(guess: &AnswerKind, options: &[String]) -> bool {
     let AnswerKind::Choice { options: all } = guess else {
         return false;

@@ -103,7 +103,7 @@ pub struct WhatIf {
     pub stopped: Option<String>,
     /// Number of recorded replies used.
     pub replies: usize,
-    /// Number of those whose prompt would have differed.
+    /// Number of these replies whose prompt would have differed.
     pub asked_otherwise: usize,
     /// The robustness of the last count.
     pub robustness: Option<Robustness>,
@@ -154,7 +154,7 @@ pub fn robustness(records: &[Record], verdict: &Verdict) -> Option<Robustness> {
     decided.winner.and(found.robustness)
 }
 
-/// Decides again with a change. `records` are those of one deliberation, from [`last`](super::last). `rest` also
+/// Decides again with a change. `records` belong to one deliberation, as returned by [`last`](super::last). `rest` also
 /// computes the robustness of the last count.
 ///
 /// # Errors

@@ -36,7 +36,7 @@ fn byte_of(c: char) -> Option<u8> {
     u8::try_from(u32::from(c).checked_sub(BYTES)?).ok()
 }
 
-/// Returns whether a path is that of a file, or of something in the folder of that name.
+/// Returns whether a path names a file, or an entry of the folder with that name.
 pub fn is_below(path: &str, folder: &str) -> bool {
     let rest = path.strip_prefix(folder);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -367,7 +367,7 @@ fn of_line(line: &str) -> Option<(String, String)> {
     Some((old?, new?))
 }
 
-/// Strips git's prefixes (`a/` and `b/`, or those of `diff.mnemonicPrefix`). Equal names have none.
+/// Strips git's prefixes: `a/` and `b/`, or the prefixes of `diff.mnemonicPrefix`. Equal names have none.
 fn without_prefixes(old: String, new: String) -> (Option<String>, Option<String>) {
     const NOTHING: &str = "/dev/null";
     let strip = |path: &str| {

@@ -115,8 +115,8 @@ pub fn seat(config: &Config, wishes: &DuetRequest) -> Result<Seats, SeatingError
     })
 }
 
-/// Chooses the members among those of a conversation: `think.fast` and `think.rigorous` if present, otherwise the first
-/// free ones.
+/// Chooses the members among the members of a conversation: `think.fast` and `think.rigorous` if present, otherwise
+/// the first free ones.
 ///
 /// # Errors
 /// If there are no members, or `think.arbiter` names an unknown one.

@@ -1,9 +1,9 @@
 //! Output in a JSON schema: once a round has an answer in words, the member that concluded writes it as one JSON value.
 //!
 //! Input: another machine, whose round this one lets run. Output: the same effects; before the round yields, the turns that
-//! format its answer, and the message with the value. The answer in words, the votes and the decision are those of the
-//! inner machine. A reply that the schema does not allow is asked for once more, with what is wrong; a member that fails is
-//! replaced once.
+//! format its answer, and the message with the value. The answer in words, the votes and the decision come from the
+//! inner machine. A reply that the schema does not allow is asked for once more, with what is wrong; a member that
+//! fails is replaced once.
 
 mod round;
 

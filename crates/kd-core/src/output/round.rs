@@ -34,7 +34,7 @@ pub(super) struct Task<'a> {
     pub(super) seat: &'a SeatName,
     /// The members whose names may begin messages.
     pub(super) members: &'a [Member],
-    /// The schema, if nothing else tells the member.
+    /// The schema, if the member gets it in no other way.
     pub(super) in_words: Option<&'a Value>,
     /// The last reply, and what is wrong with it.
     pub(super) wrong: Option<(&'a str, &'a Mismatch)>,

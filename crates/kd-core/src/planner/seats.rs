@@ -136,7 +136,7 @@ fn roles_for(preset: &presets::Preset, size: usize) -> Vec<&'static str> {
 }
 
 /// Changes roles so that each of several agents gives one opinion at most; with `all_sit`, exactly one. Further seats
-/// check the answers of others: those of the preset, or as many as the requested `size` leaves.
+/// check the answers of other members: the seats of the preset, or as many as the requested `size` leaves.
 fn once_each(
     given: Vec<&'static str>,
     agents: usize,

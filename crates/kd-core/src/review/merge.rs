@@ -16,7 +16,8 @@ const UNCLEAR: std::ops::Range<f64> = 0.14..0.36;
 const APART: f64 = 0.1;
 /// Minimum score at which two findings of one member are the same.
 const OWN: f64 = 0.75;
-/// Maximum findings of one member in a cluster that are compared with those of others. They are nearly identical.
+/// Maximum findings of one member in a cluster that are compared with findings of other members. They are nearly
+/// identical.
 const COMPARED_MAX: usize = 4;
 /// Maximum number of pairs given to a judge.
 pub const PAIRS_MAX: usize = 40;

@@ -155,7 +155,7 @@ impl Cluster {
     ///
     /// The words of a hostile change can make a member repeat a blocker as a nit, so that it passes `--fail-on`. With
     /// this rule no member can lower a severity. A member can raise it, but it could also report its own blocker,
-    /// and [`Cluster::severities`] tells who named which.
+    /// and [`Cluster::severities`] records who named which.
     pub fn severity(&self) -> Severity {
         let all = self.findings.iter().map(|raw| raw.finding.severity);
         all.max().unwrap_or_default()
@@ -239,7 +239,7 @@ pub fn percent(share: f64) -> u32 {
 pub struct Reported {
     /// The id: stable for the same file, code and claim.
     pub id: String,
-    /// The severity, for programs; [`Reported::severity`] also knows that of older reports, which lack it.
+    /// The severity, for programs. Older reports lack it; [`Reported::severity`] returns it for them too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
     /// The findings behind it.

@@ -223,8 +223,9 @@ fn is_nothing(text: &str) -> bool {
     says_so
 }
 
-/// Returns whether a clause says that there are no findings; `None` if it says anything else. Its words alone do not
-/// tell: "there is a bug and no finding" has those of a denial. Each defect must be denied, and nothing else may be.
+/// Returns whether a clause says that there are no findings; `None` if it says anything else. Its words alone are not
+/// enough: "there is a bug and no finding" contains the words of a denial. Each defect must be denied, and nothing
+/// else may be.
 fn denies(words: &[&str]) -> Option<bool> {
     let before = |at: usize| at.checked_sub(1).map_or("", |at| words[at]);
     let after = |at: usize| words.get(at + 1).copied().unwrap_or_default();
@@ -258,7 +259,7 @@ fn denies(words: &[&str]) -> Option<bool> {
     Some(says_so || words.windows(4).any(is_praise))
 }
 
-/// Reads the findings of several lists, those of the first list first. One that is in two lists counts once.
+/// Reads the findings of several lists, in the order of the lists. One that is in two lists counts once.
 fn all_of<'a>(lists: impl Iterator<Item = &'a Vec<Value>>) -> Read {
     let mut all = Read::default();
     for items in lists {

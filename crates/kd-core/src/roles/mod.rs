@@ -154,7 +154,7 @@ pub fn find(name: &str) -> Option<&'static Role> {
     ROLES.iter().find(|role| role.name == name)
 }
 
-/// Returns the duties of a role; an unknown role has those of a member.
+/// Returns the duties of a role. An unknown role has the duties of a member.
 pub fn duties(name: &str) -> &'static [Duty] {
     find(name).map_or(MEMBER, |role| role.duties)
 }

@@ -12,7 +12,7 @@ pub enum KeyError {
     /// It has another form.
     #[error("a key has 64 hexadecimal digits in lower case")]
     Digits,
-    /// The digits are those of no key, or of a weak one for which anybody can sign.
+    /// The digits are not a key, or a weak key for which anybody can sign.
     #[error("the digits are no Ed25519 public key")]
     NoKey,
 }

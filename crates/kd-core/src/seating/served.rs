@@ -7,7 +7,7 @@ use crate::hex::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
-/// Variables of the environment that tell an agent program where its service is, by backend.
+/// Environment variables that give an agent program the address of its service, by backend.
 pub const SERVICES: &[(&str, &[&str])] = &[
     (
         "claude_code",
@@ -24,7 +24,8 @@ pub const SERVICES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Ends of the names of variables that tell where a service is: those that `agents.<name>.env` passes to a program.
+/// Suffixes of variable names that give the address of a service, for variables that `agents.<name>.env` passes to a
+/// program.
 const ENDS: [&str; 6] = [
     "_BASE_URL",
     "_API_BASE",

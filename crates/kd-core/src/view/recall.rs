@@ -25,7 +25,7 @@ struct Wrote {
 }
 
 impl View {
-    /// Adds what the records of a thread tell about its messages, as a session shows it: their facts, and the order of a
+    /// Adds data of a thread's records to its messages, as a session shows them: their facts, and the order of a
     /// round. Messages whose facts are known already stay as they are.
     pub fn recall(&mut self, records: &[Record]) {
         let wrote = wrote(records);
@@ -205,7 +205,7 @@ type Ended<'a> = (
     Trace,
 );
 
-/// Returns the end of a turn that an event tells.
+/// Returns the end of a turn that an event reports.
 fn ended(event: &Event) -> Option<Ended<'_>> {
     let trace = |tools, thought| Trace {
         thinking: String::new(),

@@ -184,7 +184,7 @@ impl Turn {
         message.cut_mark_at(tokens)
     }
 
-    /// Returns the final text: that of its message if the turn ended well, otherwise the text that was received.
+    /// Returns the final text: the text of its message if the turn succeeded, otherwise the text received so far.
     pub fn body(&self) -> &str {
         match (&self.message, &self.state) {
             (Some(message), State::Done) => &message.body,

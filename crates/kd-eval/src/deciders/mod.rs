@@ -185,7 +185,7 @@ impl Way {
 }
 
 impl<'a> Setting<'a> {
-    /// Returns the questions from which the deciders of a half learn: those of the other half.
+    /// Returns the questions from which the deciders of a half learn: the questions of the other half.
     fn taught(&self, half: usize) -> impl Iterator<Item = &'a Question> + use<'a> {
         let halves = self.halves;
         self.replay

@@ -3,9 +3,9 @@
 //! Input: marks, the kind of question, the models of the council. Output: each member's strength, and the marked
 //! questions that all members answered, for [`Enough`].
 //!
-//! A wrong verdict without its right answer does not tell who else was right. Leaving out only such verdicts would select
-//! questions by their result: those left are ones that the winner won. So right verdicts are left out in the same
-//! proportion ([`representative`]).
+//! A wrong verdict without its right answer does not show who else was right. Leaving out only such verdicts would
+//! select questions by their result: those left are ones that the winner won. So right verdicts are left out in the
+//! same proportion ([`representative`]).
 
 use super::evidence::{Evidence, RECENT};
 use super::mark::Mark;
@@ -34,16 +34,16 @@ pub struct Learned {
     pub strengths: Vec<Option<Strength>>,
     /// Where each strength comes from.
     pub sources: Vec<Source>,
-    /// The questions that all of them answered and whose right answer is known, oldest first; a [`representative`] part
-    /// of those that all of them answered.
+    /// The questions that all members answered and whose right answer is known, oldest first: a [`representative`]
+    /// part of the questions that all members answered.
     pub rows: Vec<Row>,
     /// The share of the questions asked of all of them to which each gave no answer; empty without questions.
     pub silent: Vec<f64>,
 }
 
 impl Learned {
-    /// Learns about these models on this kind of question. `is_blind` tells of a protocol whether its members answer
-    /// without seeing each other's answers: only such answers teach how members err together.
+    /// Learns about these models on this kind of question. `is_blind` returns whether the members of a protocol
+    /// answer without seeing each other's answers. Only such answers show how often members make the same error.
     pub fn of(
         evidence: &Evidence,
         kind: &str,
@@ -106,8 +106,9 @@ impl Told {
     }
 }
 
-/// Returns the questions whose right answer is known, with as large a share of those with a right verdict as of those
-/// with a wrong one, evenly over time. So whether a question is left out does not depend on whether its verdict was right.
+/// Returns questions whose right answer is known. Takes the same share of questions with a right verdict and with a
+/// wrong verdict, evenly over time. So whether a question is left out does not depend on whether its verdict was
+/// right.
 fn representative(asked: Vec<(Row, Told)>) -> Vec<Row> {
     let count = |of: Told| asked.iter().filter(|(_, told)| *told == of).count();
     let known = count(Told::Wrong);
@@ -252,8 +253,8 @@ mod tests {
         assert!(learned.rows.iter().all(|row| row.right == [true]));
     }
 
-    /// Asks a council whose `bob` and `cyd` always give the same answer, so the verdict is theirs. Each of `n` questions is
-    /// marked; `given` tells by a verdict's correctness whether its mark has the right answer.
+    /// Asks a council whose `bob` and `cyd` always give the same answer, so the verdict is theirs. Each of `n`
+    /// questions is marked; `given` returns whether the mark of a right or wrong verdict has the right answer.
     fn questions(n: usize, given: impl Fn(bool) -> bool) -> Vec<Mark> {
         let of = |at: usize| {
             // No pattern; ann is right in 91 % and the others in 58 % of questions, independently.

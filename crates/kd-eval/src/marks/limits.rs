@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 const NAME_CHARS_MAX: usize = 200;
 /// Maximum members, asked or not.
 const MEMBERS_MAX: usize = 1000;
-/// Maximum bytes of an answer that is kept as it is. Of a longer one a mark keeps the beginning and a digest: enough to tell
-/// equal answers from others.
+/// Maximum bytes of an answer that is kept as it is. Of a longer answer a mark stores the beginning and a digest,
+/// which is enough to compare answers.
 pub const ANSWER_BYTES_MAX: usize = 256;
 /// Characters of the beginning of a longer answer.
 const BEGINNING_CHARS: usize = 32;

@@ -30,8 +30,8 @@ pub struct Mark {
     pub protocol: String,
     /// The members that were asked for a vote.
     pub members: Vec<Member>,
-    /// The models of the members that were not asked, or stopped, because the others had decided. They tell nothing about
-    /// these models, but the council is the same as when all are asked.
+    /// The models of the members that were not asked, or stopped, because the others had decided. Such marks say
+    /// nothing about these models, but the council is the same as when all are asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unasked: Vec<String>,
     /// The rule by which members are not asked, if the protocol has several: `settled` until nothing can change, `margin`
@@ -110,7 +110,7 @@ impl Mark {
         self.credit >= 0.5
     }
 
-    /// Returns whether a member was right; `None` if the mark does not tell. If the verdict was wrong and the right
+    /// Returns whether a member was right; `None` if that is unknown. If the verdict was wrong and the right
     /// answer is unknown, members with other answers may have been right or wrong.
     pub fn was_right(&self, member: &Member) -> Option<bool> {
         match (&self.answer, self.is_right()) {

@@ -26,8 +26,8 @@ impl Standing {
         format!("{promise}: {}", self.sentence())
     }
 
-    /// Describes the standing that a record states. Its marks may be those of somebody else, so it is no promise to the
-    /// reader.
+    /// Describes the standing that a record states. Its marks may have been made by another person, so it is not a
+    /// promise to the reader.
     pub fn words_then(&self) -> String {
         let promised = match self.right() {
             Some(_) => "promised",

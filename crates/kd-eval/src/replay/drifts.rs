@@ -103,7 +103,7 @@ pub struct Noticed {
     pub wrong: Option<f64>,
     /// Number of splits in which the promise ended, among those in which it was made.
     pub gone: usize,
-    /// Number of those in which the sequential test withdrew it.
+    /// Number of splits in which the sequential test withdrew the promise.
     pub withdrawn: usize,
     /// Marks from the change until it ended: the median and the 90 % quantile over the splits in which it did.
     pub delay: Option<(usize, usize)>,

@@ -61,7 +61,7 @@ pub struct Scheduler {
     pub skip: fn(&Candidate, &[Candidate]) -> f64,
     /// Whether the weights of agents affect their positions.
     pub weighs: bool,
-    /// Rows of the fairness table that it must pass in the long run, and those that it must fail.
+    /// Rows of the fairness table that the scheduler must pass in the long run, and rows that it must fail.
     pub promises: Promises,
 }
 

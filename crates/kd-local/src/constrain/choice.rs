@@ -167,8 +167,8 @@ impl Watch {
     }
 }
 
-/// Returns the labels that a token may lead to: those that begin with it, and those that it completes, unless it
-/// completes a longer one.
+/// Returns the labels that a token may lead to: labels that begin with it, and labels that it completes, unless it
+/// also completes a longer label.
 fn leads_to(token: &[u8], rests: &[Option<&[u8]>]) -> Vec<usize> {
     if token.is_empty() {
         return Vec::new();

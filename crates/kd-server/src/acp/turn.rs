@@ -34,7 +34,7 @@ const STAGES: &[(Purpose, &str)] = &[
     (Purpose::Format, "write JSON"),
 ];
 
-/// Asks the council and tells the client until the end.
+/// Asks the council, and reports to the client until the end.
 ///
 /// # Errors
 /// If nobody can be asked, nobody answered, or the connection is over.

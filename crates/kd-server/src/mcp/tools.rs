@@ -1,4 +1,4 @@
-//! The tools: those that consult the council, one row each, and those of the forum, from its own table.
+//! The tools: one row for each tool that consults the council, and the tools of the forum from the forum's table.
 
 use super::app::{self, Presenter};
 use super::{Server, object, off};

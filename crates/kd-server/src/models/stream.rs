@@ -48,8 +48,8 @@ impl Streamed {
         (StatusCode::OK, headers, body).into_response()
     }
 
-    /// Returns the next events, with those that are ready too: each result is written to the client on its own. `None`
-    /// after the last.
+    /// Waits for the next event, and returns it with all other events that are ready: each result is written to the
+    /// client separately. `None` after the last.
     async fn next(&mut self) -> Option<String> {
         if self.over {
             return None;
@@ -122,8 +122,8 @@ impl Streamed {
     }
 }
 
-/// Returns what follows the sent text in the answer; `None` if the answer is another text. Its spaces at both ends are removed, those
-/// of the sent text are not.
+/// Returns what follows the sent text in the answer; `None` if the answer is another text. White space at both ends
+/// is removed from it, but not from the sent text.
 fn unsent<'a>(answer: &'a str, sent: &str) -> Option<&'a str> {
     let (answer, sent) = (answer.trim_start(), sent.trim_start());
     let rest = answer.strip_prefix(sent);

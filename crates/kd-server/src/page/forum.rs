@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Maximum bytes of a reason. Posts have the limit of a request, and those of the forum.
+/// Maximum bytes of a reason. Posts are limited by the size of a request, and by the limits of the forum.
 const REASON_BYTES_MAX: usize = 1 << 16;
 
 /// The routes. They are for the user that runs the server: what is read and written is the owner's.

@@ -27,8 +27,8 @@ impl BatchesFile {
         Batches::at(&self.0)?.outputs(thread)
     }
 
-    /// Returns those of these threads of batches that asked the question of another thread again, as `eval.share` and
-    /// `kd eval --live` do: their questions have its id.
+    /// Returns which of these threads of batches asked the question of another thread again, as `eval.share` and `kd
+    /// eval --live` do. The id of such a question is the id of that thread.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -20,7 +20,7 @@ pub struct FleetAccount {
     batch: Arc<str>,
     worker: Arc<AtomicI64>,
     next: Arc<AtomicI64>,
-    /// The numbers of requests in the database, by those of the run's account.
+    /// The numbers of requests in the database, by their numbers in the run's account.
     open: Arc<Mutex<HashMap<u64, (i64, i64)>>>,
     pending: Arc<Mutex<Vec<Settled>>>,
     user: Option<Arc<dyn Ledger>>,

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kd_core::batch::{Method, QUESTION_BYTES_MAX, Row};
 use std::time::Duration;
 
-/// Questions that a batch with a rate may start at once after a pause: those of this time.
+/// After a pause, a batch with a rate may start the questions of this time at once.
 const BURST_MICROS: i64 = 1_000_000;
 
 /// Maximum time from the start of one question to the start of the next, in microseconds: a day. `kd` never needs more.
@@ -69,7 +69,7 @@ pub enum Idle {
 pub(super) struct First {
     about: Option<About>,
     taken: Taken,
-    /// The places of questions that have ended, of those that were named, with equal ones that wait for them.
+    /// The places of the named questions that have ended and that equal questions wait for.
     pub(super) awaited: Vec<i64>,
 }
 
@@ -234,8 +234,8 @@ struct Taken {
     next: Cursor,
 }
 
-/// Claims the jobs of `$2` that a condition selects, for the worker `$1`, and reads their questions, those of `$3` bytes at most. `with`:
-/// what comes before; `and`: a condition for the worker; `from` and `also`: what else is selected.
+/// Claims the jobs of `$2` that a condition selects, for the worker `$1`, and reads their questions of at most `$3`
+/// bytes. `with`: what comes before; `and`: a condition for the worker; `from` and `also`: what else is selected.
 macro_rules! taking {
     (with $with:expr, and $and:literal, which $which:expr, also $also:expr, from $from:literal) => {
         concat!(

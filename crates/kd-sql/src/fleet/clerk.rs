@@ -53,7 +53,7 @@ impl Clerk {
             .send(Task::Call(Box::new(move |link| then(call(link)))));
     }
 
-    /// Announces a request, and tells `then` on the thread of the connection whether it may be sent.
+    /// Announces a request, and calls `then` on the thread of the connection with whether it may be sent.
     pub(super) fn announce(
         &self,
         request: Request,

@@ -133,8 +133,8 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Returns the places of questions that have ended with equal ones that wait for them. It is another statement than that of [`write`],
-/// which does not see what it has waited for: an equal question that is asked again.
+/// Returns the places of questions that have ended with equal ones that wait for them. This is a separate statement
+/// from [`write`], which does not see rows that it had to wait for: an equal question that is asked again.
 pub(super) fn awaited(
     tx: &mut Tx<'_>,
     batch: &str,

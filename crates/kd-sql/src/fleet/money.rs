@@ -42,7 +42,7 @@ pub(super) enum Sending {
     Gone,
 }
 
-/// Records that requests are about to be sent, in one statement; not those of batches with limits.
+/// Records in one statement that requests are about to be sent. Skips requests of batches with limits.
 pub(super) fn sending(tx: &mut Tx<'_>, all: &[Request]) -> Result<Vec<Sending>, FleetError> {
     // A worker whose lease is over must not spend: what it holds was given to others.
     let rows = tx.rows(

@@ -7,7 +7,8 @@ use super::link::Tx;
 /// server does not know yet.
 const SILENT_SECONDS: f64 = 120.0;
 
-/// Takes the lock of a batch, unless this connection has it. 27492 tells the locks of batches from those of other programs.
+/// Takes the lock of a batch, unless this connection has it. 27492 distinguishes the locks of batches from the locks
+/// of other programs.
 const TRY: &str = "SELECT CASE WHEN EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = pg_backend_pid() AND l.locktype = 'advisory'
     AND l.granted AND l.classid = 27492 AND l.objsubid = 2 AND l.objid = (hashtext(current_schema() || ' ' || $1)::bigint & 4294967295)::oid)
     THEN true ELSE pg_try_advisory_lock(27492, hashtext(current_schema() || ' ' || $1)) END";

@@ -64,7 +64,7 @@ pub(super) fn look_alike(
     row.map(|row| account(&row)).transpose()
 }
 
-/// Rejects a name that looks like that of another account.
+/// Rejects a name that looks like the name of another account.
 pub(super) fn check_look(db: &mut Db, forum: &str, name: &str) -> Result<(), ForumError> {
     match look_alike(db, forum, name)? {
         Some(other) => Err(ForumError::Forbidden(format!(
@@ -157,7 +157,7 @@ impl ForumStore {
     /// Creates an account, or reactivates one that left.
     ///
     /// # Errors
-    /// The name looks like that of another account, or belongs to one of another kind.
+    /// If the name looks like the name of another account, or belongs to an account of another kind.
     pub fn join(&mut self, new: &Account) -> Result<Account, ForumError> {
         self.db.whole(|db| join(db, new))
     }
@@ -165,7 +165,7 @@ impl ForumStore {
     /// Syncs a forum's members with its personas: those in the list join, others of this kind leave.
     ///
     /// # Errors
-    /// A name looks like that of another account, or belongs to a person. Nothing is changed then.
+    /// If a name looks like the name of another account, or belongs to a person. Nothing is changed then.
     pub fn sync_personas(
         &mut self,
         forum: &str,
@@ -184,8 +184,8 @@ impl ForumStore {
         })
     }
 
-    /// Syncs the members with the names of tokens: those in the list join, and those whose token is gone leave. A name
-    /// that cannot join is skipped: its holder gets the error with the first call.
+    /// Syncs the members with the names of tokens: names in the list join, and members whose token was removed leave.
+    /// A name that cannot join is skipped: its holder gets the error with the first call.
     ///
     /// # Errors
     /// The database fails.

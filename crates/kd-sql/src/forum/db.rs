@@ -506,8 +506,8 @@ pub(super) fn lock(db: &mut Db, forum: &str) -> Result<(), ForumError> {
     Ok(())
 }
 
-/// Returns the number of a lock shared by processes: that of a forum's writers, or of its leader. On a server, the schema is added:
-/// see [`locking`].
+/// Returns the number of a lock that processes share: the lock of a forum's writers, or of its leader. On a server,
+/// the schema is added: see [`locking`].
 pub(super) fn lock_number(forum: &str, leader: bool) -> i64 {
     let hash = forum.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

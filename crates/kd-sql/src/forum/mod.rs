@@ -177,7 +177,7 @@ impl ForumStore {
         Ok(())
     }
 
-    /// Sets the secrets to mask in texts. By default, those of well-known shapes are masked.
+    /// Sets the secrets to mask in texts. By default, secrets of well-known shapes are masked.
     pub fn set_secrets(&mut self, secrets: Secrets) {
         self.masking = secrets;
     }

@@ -33,7 +33,7 @@ pub(super) fn already(db: &mut Db, new: &NewPost<'_>) -> Result<Option<Post>, Fo
     row.map(|row| rows::posts::post(&row)).transpose()
 }
 
-/// Writes a post into an existing thread. `title` is that of a thread that it opens.
+/// Writes a post into an existing thread. `title` is the title of the thread, if the post opens one.
 pub(super) fn add(
     db: &mut Db,
     thread: i64,
@@ -217,7 +217,7 @@ impl ForumStore {
     }
 }
 
-/// Returns the title under which a post is found: that of the thread, if it opens it.
+/// Returns the title under which a post is found: the thread's title, if the post opens the thread.
 fn opening_title(db: &mut Db, post: &Post) -> Result<String, ForumError> {
     if !is_opening(db, post)? {
         return Ok(String::new());

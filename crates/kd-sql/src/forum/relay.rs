@@ -57,7 +57,7 @@ impl ForumStore {
     }
 }
 
-/// Returns the arguments to send: only those that the tool has, as they were understood.
+/// Returns the arguments to send: only arguments that the tool has, in parsed form.
 fn sent(call: &Call) -> Value {
     let mut value = serde_json::to_value(call).unwrap_or_default();
     if let Value::Object(fields) = &mut value {

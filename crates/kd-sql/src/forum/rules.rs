@@ -54,7 +54,7 @@ pub(super) fn put(db: &mut Db, forum: &str, key: &str, value: &str) -> Result<()
 }
 
 impl ForumStore {
-    /// Returns the rules of a forum. They only narrow the settings, so those of a foreign store count too.
+    /// Returns the rules of a forum. They only narrow the settings, so the rules of a store of another user count too.
     ///
     /// # Errors
     /// If the database fails or is damaged.

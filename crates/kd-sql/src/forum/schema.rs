@@ -119,8 +119,8 @@ CREATE INDEX erasures_by_item ON erasures (what, item)
 /// Maximum number of tables, indexes and the search's internal tables.
 const ENTRIES_MAX: usize = 200;
 
-/// Migrates a store to the current version. `file` is that of an SQLite store. `enter` runs when the store is created,
-/// in the same transaction.
+/// Migrates a store to the current version. `file` is the file of an SQLite store. `enter` runs when the store is
+/// created, in the same transaction.
 pub(super) fn migrate(
     db: &mut Db,
     place: &str,

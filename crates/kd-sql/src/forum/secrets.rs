@@ -97,7 +97,7 @@ impl Secrets {
     }
 
     /// Creates the secret of a link and writes it before anyone sees its commitment, which is returned. Of the other
-    /// secrets only that of `beside` is kept.
+    /// secrets, only the secret of `beside` is kept.
     pub(super) fn make(
         &mut self,
         chain: &str,

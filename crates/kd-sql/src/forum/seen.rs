@@ -1,5 +1,5 @@
-//! Finds the threads that an agent has not seen: those whose last post is after its mark, and those that it left unread
-//! on purpose.
+//! Finds the threads that an agent has not seen: threads whose last post is after its mark, and threads that it left
+//! unread on purpose.
 //!
 //! Each agent has one mark per forum: everything up to that post is settled. A thread that was read has a number of its
 //! own; a thread that was offered and not read goes to a short list when the mark moves on. So the cost of the query

@@ -9,7 +9,7 @@ use kd_core::clean::clean_line;
 /// Maximum number of concurrent migrations by other processes that the check tolerates.
 const LOOKS: usize = 5;
 
-/// Rejects an SQLite store whose tables are not those of its version.
+/// Rejects an SQLite store whose tables do not match its version.
 ///
 /// # Errors
 /// Something was added, left out or changed, or the database fails.

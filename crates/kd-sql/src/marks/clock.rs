@@ -21,7 +21,7 @@ pub(super) fn place(tx: &Transaction<'_>, mark: &Mark) -> Result<i64, rusqlite::
 /// Sorts marks by time, oldest first; each comes with its row, and rows are in the order of marking. Of the marks made
 /// here, those that contradict this order by their times get times that do not: one after `now` was made by a clock that
 /// was ahead, and of two that contradict each other, the one that contradicts more others is wrong, else the earlier
-/// one. A wrong time becomes that of the next mark that is right, or `now`.
+/// one. A wrong time is replaced with the time of the next mark with a plausible time, or with `now`.
 pub(super) fn in_order(mut rows: Vec<(i64, Mark)>, now: Timestamp) -> Vec<Mark> {
     rows.sort_unstable_by_key(|(row, _)| *row);
     let made: Vec<usize> = (0..rows.len())

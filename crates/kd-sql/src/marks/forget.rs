@@ -1,4 +1,4 @@
-//! Forgetting marks: finds those of a thread, and leaves nothing of them in the file.
+//! Forgets marks: finds the marks of a thread, and removes every trace of them from the file.
 
 use super::sums::sum_up;
 use super::{Marks, refused, writing};

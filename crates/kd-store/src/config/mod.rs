@@ -90,7 +90,7 @@ pub struct Loaded {
     pub files: Vec<(Layer, PathBuf)>,
     /// Notices for the user that are not errors: for example a variable that is probably misspelled.
     pub notices: Vec<String>,
-    /// The settings that the project's files request, and those of them that are held back.
+    /// The settings that the project's files request, and which of them are held back.
     pub project: Project,
 }
 
@@ -218,7 +218,7 @@ pub fn load(
 pub enum ProjectFile<'a> {
     /// As it is on disk.
     OnDisk,
-    /// This text instead: for a review, that of the commit that a change is compared with.
+    /// This text instead; for a review, the text at the commit that a change is compared with.
     Text(&'a str),
     /// None.
     Missing,
@@ -427,8 +427,8 @@ impl Stack {
         })
     }
 
-    /// Returns the position of a path in the merged value, to the line of a list element. A missing path has that of
-    /// its parent.
+    /// Returns the position of a path in the merged value, to the line of a list element. A missing path has the
+    /// origin of its parent.
     fn place(&self, path: &KeyPath, origins: &Origins) -> Origin {
         let said = origins.of(path);
         let mut parts = self.parts.iter().rev();

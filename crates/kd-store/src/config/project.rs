@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The settings that the project's files request, and those of them that are in effect.
+/// The settings that the project's files request, and which of them are in effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Project {
     /// The settings that need consent and can get it, allowed or not.

@@ -209,8 +209,8 @@ impl<'j> Job<'j> {
         Ok(job)
     }
 
-    /// Prepares to forget a thread that asked the question of another one again: nothing outside it is searched for its
-    /// text, which is that of the other thread.
+    /// Prepares to forget a thread that asked the question of another thread again. Nothing else is searched for its
+    /// text, because the other thread has the same text.
     pub fn of_repeat(layout: &'j Layout, holders: Vec<&'j dyn Holder>, place: &Place) -> Self {
         Self {
             layout,

@@ -153,7 +153,8 @@ pub(super) fn leased(folder: &Folder) -> Result<Vec<String>, Error> {
     Ok(held)
 }
 
-/// Returns other processes of the user that have the folder, or a file in it, open; empty if the system does not tell.
+/// Returns other processes of the user that have the folder, or a file in it, open; empty if the system does not
+/// report them.
 pub(super) fn openers(folder: &Path) -> Vec<u32> {
     let Ok(folder) = folder.canonicalize() else {
         return Vec::new();

@@ -395,7 +395,7 @@ fn missing_copies(folder: &Folder, entry: &Entry, bytes: &[u8], findings: &mut V
     }
 }
 
-/// Reports a copy whose bytes are not those of its name.
+/// Reports a copy whose bytes do not match the digest in its name.
 fn odd_copy(folder: &Folder, name: &str) -> Option<Finding> {
     let copy = CopyName::parse(name)?;
     let path = || folder.path().join(name);

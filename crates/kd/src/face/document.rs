@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// Renders the document: the question, the answers in the order in which they were requested, and how the round ended.
 ///
-/// Only the document's own headings use the first two levels; those of answers are lowered below them, so that an
+/// Only the document's own headings use the first two levels. Headings of answers are lowered below them, so that an
 /// answer cannot imitate another member's.
 pub(crate) fn markdown(view: &View) -> String {
     let mut doc = head(view);

@@ -26,7 +26,7 @@ fn span(time: Duration) -> String {
     }
 }
 
-/// Returns the workers, and those that do not serve a batch.
+/// Returns the workers, and the workers that do not serve a batch.
 pub(crate) fn workers(workers: &[Worker], refusals: &[Refusal], columns: usize) -> String {
     let mut lines = Vec::new();
     if workers.is_empty() {
@@ -166,7 +166,7 @@ pub(crate) fn begins(name: &str, store: &str, concurrency: u16, lease: Duration)
     )
 }
 
-/// Returns what a worker tells.
+/// Returns the line for a message of a worker.
 pub(crate) fn news(name: &str, news: &News) -> String {
     match news {
         News::Serves(batch) => format!("{name}: serves {batch}"),

@@ -219,7 +219,7 @@ fn set(args: &Set, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets one setting in the user's own file, and tells where.
+/// Sets one setting in the user's own file, and prints its path.
 pub(super) fn set_for_user(key_text: &str, value: &str, here: &Here) -> Result<(), Error> {
     let path = key(key_text)?;
     let written = settings::set(&path, value.into(), Layer::User, here)?;

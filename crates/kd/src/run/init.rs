@@ -238,7 +238,7 @@ fn ask(err: &mut impl Write, question: &str) -> Result<String, Error> {
     Ok(line.trim().to_owned())
 }
 
-/// Parses the chosen positions, from 0; an empty answer means those of `default`, if there are any.
+/// Parses the chosen positions, from 0. An empty answer means the positions in `default`, if there are any.
 fn picked(answer: &str, count: usize, default: &[usize]) -> Option<Vec<usize>> {
     if answer.is_empty() {
         return (!default.is_empty()).then(|| default.to_vec());

@@ -49,8 +49,8 @@ fn from_file(name: &str, here: &Here) -> Result<String, Error> {
     })
 }
 
-/// Returns the error of an answer that could not be put into the schema: no code tells people why. Programs find it in the
-/// JSON object.
+/// Returns the error for an answer that could not be put into the schema, with the reason in words. Programs find it
+/// in the JSON object.
 pub(super) fn told(exit: Exit, is_json: bool, view: &View, id: &str) -> Result<Exit, Error> {
     match view.output() {
         Some(Err(failure)) if exit == Exit::NoOutput && !is_json => {

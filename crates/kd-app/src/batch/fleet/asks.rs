@@ -20,7 +20,7 @@ const MEMBERS_MAX: usize = 64;
 /// Maximum characters of a name.
 const NAME_CHARS_MAX: usize = 200;
 
-/// Bounds of numbers: those of the settings of the same names.
+/// Bounds of numbers, equal to the bounds of the settings of the same names.
 const TOKENS_MAX: u32 = 10_000_000;
 const SECS_MAX: u64 = 7 * 24 * 3600;
 const TEMPERATURE_MAX: f32 = 2.0;
@@ -271,7 +271,7 @@ fn is_known_program(name: &str) -> bool {
         .any(|(known, backend)| *known == name && is_program(backend))
 }
 
-/// Returns further members that a method asks: the chair, the planner and those of `think`.
+/// Returns further members that a method asks: the chair, the planner and the members of `think`.
 fn further<'c>(config: &'c Config, how: &'c How) -> Vec<&'c String> {
     let think = &config.think;
     match how {

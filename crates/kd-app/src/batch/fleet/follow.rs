@@ -296,7 +296,7 @@ fn clean(value: &mut Value) {
     }
 }
 
-/// Returns a line of the database without a promise: the marks would be those of somebody else.
+/// Returns a line of the database without its promise, which would be based on the marks of another user.
 fn unpromised(row: Row) -> Row {
     Row {
         warranty: None,

@@ -43,7 +43,8 @@ struct Service {
 }
 
 impl Service {
-    /// Takes slots of this process alone, when those of the fleet cannot be taken: the service's rate still holds here.
+    /// Takes slots of this process alone if the slots of the fleet are unavailable. The service's rate still applies
+    /// to this process.
     fn own(&mut self, per_minute: Option<u32>, count: u32, now: Instant) -> Slots {
         let every = per_minute.map_or(Duration::ZERO, |n| Duration::from_secs(60) / n.max(1));
         let first = self.own.unwrap_or(now).max(now);
@@ -81,7 +82,7 @@ impl FleetGate {
         Some(told)
     }
 
-    /// Takes slots for those who wait, unless that is being done.
+    /// Takes slots for waiting requests, unless another call is doing so.
     fn take(&self, service: &GatedService) {
         let count = {
             let mut services = self.lock();

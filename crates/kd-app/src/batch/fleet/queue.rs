@@ -71,7 +71,7 @@ impl FleetQueue {
         Ok(files.into_iter().map(file).collect())
     }
 
-    /// Returns whether this process's own limits, and not those of the batch, leave less.
+    /// Returns whether the limits of this process leave less than the limits of the batch.
     fn is_own_limit(&self) -> Result<bool, UserError> {
         let batch = self.on(|fleet| fleet.get(&self.batch))?;
         let Some(FleetBatch { batch, left, .. }) = batch else {

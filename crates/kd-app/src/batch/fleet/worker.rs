@@ -256,7 +256,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Looks for batches with jobs, and starts loops for those that are not served yet. Returns whether there were any.
+    /// Looks for batches with jobs, and starts loops for batches that are not served yet. Returns whether there were
+    /// any.
     async fn look(&mut self) -> Result<bool, UserError> {
         self.look_again().await?;
         let only = self.request.only.clone();
@@ -390,7 +391,7 @@ impl Worker {
         Ok(self.passing.clone())
     }
 
-    /// Removes the threads of a batch that no loop serves any more: those of questions that were interrupted. What cannot be removed
+    /// Removes the threads of interrupted questions, for a batch that no loop serves any longer. What cannot be removed
     /// now goes with the folder.
     async fn clear(&self, id: &str) {
         if let Some(passing) = self.passing.clone() {

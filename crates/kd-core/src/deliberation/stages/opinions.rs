@@ -125,7 +125,7 @@ fn cheapest(plan: &Plan, board: &Board) -> Vec<usize> {
     seats
 }
 
-/// Returns the rule of the plan, with the members it may ask, in order: first those of the council, then reserves.
+/// Returns the rule of the plan, with the members it may ask, in order: the council, then reserves.
 fn enough_of(plan: &Plan, board: &Board) -> (Enough, Vec<usize>) {
     let members = plan.with(Duty::Opine);
     let given = opiners(plan, board);
@@ -453,7 +453,7 @@ pub(crate) fn asked_first(plan: &Plan, protocol: &Protocol) -> (Vec<usize>, usiz
     }
 }
 
-/// Ends a stage of a cascade: tells who is not asked.
+/// Ends a stage of a cascade: reports the members that are not asked.
 fn end_of_cascade(board: &mut Board, plan: &Run) -> Vec<Fact> {
     let mut facts = end(board, plan);
     let spared = unasked(plan, board);

@@ -38,9 +38,9 @@ impl Review {
         }
     }
 
-    /// Returns the findings in the order in which they are voted on, because a limit may leave out the last ones: those
-    /// that most members made first. Of those that equally many made, each member gets the same room: many or long
-    /// findings of one member put off its own last ones, not those of others.
+    /// Returns the findings in the order in which they are voted on, because a limit may leave out the last ones.
+    /// Findings with the most finders come first. Among findings with equally many finders, each member gets the same
+    /// space: many or long findings of one member displace its own last findings, not the findings of other members.
     fn voting_order(&self) -> Vec<usize> {
         let makers: Vec<Vec<&str>> = self.clusters.iter().map(Cluster::makers).collect();
         let mut order: Vec<usize> = (0..self.clusters.len()).collect();

@@ -3,9 +3,9 @@
 //! Input: marks, and the verdict. Output: the highest share of right verdicts that can be promised for verdicts
 //! like it, or what is missing. "Like it" means the same kind of question, the same models, the same protocol
 //! and the same rule by which members are not asked. The first quarter of these marks, and all other marks, train the weights of the score; the rest test the promise, so
-//! that no mark does both. Promises are tested from the weakest to the strongest, up to the first failure, so the total
-//! risk is that of one test. Marks are monitored in order of time: if verdicts covered by a promise are wrong too
-//! often, the promise is withdrawn, and only later marks count.
+//! that no mark does both. Promises are tested from the weakest to the strongest, up to the first failure, so the
+//! total risk is the risk of one test. Marks are monitored in order of time: if verdicts covered by a promise are
+//! wrong too often, the promise is withdrawn, and only later marks count.
 
 mod basis;
 mod probability;

@@ -31,8 +31,8 @@ pub(super) struct Probability {
 }
 
 impl Probability {
-    /// Learns from `counted` marks and from those of `others`, which include them. A mark is scored with weights that it
-    /// did not teach, as a new verdict is.
+    /// Learns from the `counted` marks and from the marks of `others`, which include them. A mark is scored with
+    /// weights that it did not teach, as a new verdict is.
     pub(super) fn of(others: &Evidence, counted: &[&Mark], kind: &str, models: &[&str]) -> Self {
         let mut forecasts: Vec<Forecast> = Vec::with_capacity(counted.len());
         for fold in 0..FOLDS {

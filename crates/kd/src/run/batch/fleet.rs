@@ -7,7 +7,7 @@ use kd_app::batch::fleet::{self, FleetRequest, LEASE_MIN, Store};
 /// The variable with the address of the database. It is no setting, so that no folder can set it.
 const VARIABLE: &str = "KD_BATCH_STORE";
 
-/// Returns the database of a command: the one of its option, else that of the environment.
+/// Returns the database of a command: from its option, otherwise from the environment.
 pub(crate) fn store(args: &StoreArgs, here: &Here) -> Result<Option<Store>, Error> {
     let said = args.store.clone().or_else(|| here.var(VARIABLE));
     match said.filter(|text| !text.trim().is_empty()) {

@@ -90,7 +90,7 @@ pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<P
     }
 }
 
-/// Keeps the edited file; the error tells where it is.
+/// Keeps the edited file; the error names its path.
 fn kept(file: tempfile::NamedTempFile, error: Error) -> Error {
     match file.keep() {
         Ok((_, path)) => error.next(format!(

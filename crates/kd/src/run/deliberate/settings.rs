@@ -1,4 +1,4 @@
-//! The settings of a deliberation: those of the folder, changed by a plan and by options.
+//! The settings of a deliberation: the folder's settings, changed by a plan and by options.
 
 use super::super::here::Here;
 use super::super::notices::notice_line;

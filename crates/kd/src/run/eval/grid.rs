@@ -1,7 +1,7 @@
 //! Tables for the terminal.
 
-/// Aligns columns as wide as their widest cell: those of words to the left, the others to the right. `is_words` gets the
-/// index of a column and its row.
+/// Makes columns as wide as their widest cell. Aligns columns of words to the left, all others to the right.
+/// `is_words` gets the index of a column and its row.
 pub(super) fn lines(
     rows: &[Vec<String>],
     is_words: impl Fn(usize, &[String]) -> bool,

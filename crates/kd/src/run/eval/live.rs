@@ -34,8 +34,8 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Time between two looks at a condition whose changes are notified: network file systems do not tell of those by other
-/// machines.
+/// Time between two looks at a condition whose changes are notified: network file systems do not notify of changes by
+/// other machines.
 const LOOK: Duration = Duration::from_secs(10);
 /// The same if they cannot be notified.
 const LOOK_OFTEN: Duration = Duration::from_millis(500);

@@ -266,7 +266,7 @@ fn named(path: &Path) -> (PathBuf, Option<String>) {
     }
 }
 
-/// Reads all named files, those of named folders, and those that complete them.
+/// Reads all named files, the files in named folders, and the files that complete them.
 fn gather(paths: &[PathBuf]) -> Result<Vec<File>, Error> {
     let mut all = Gathered::default();
     for path in paths {
@@ -302,7 +302,7 @@ impl Default for Gathered {
 }
 
 impl Gathered {
-    /// Adds a file, and those that complete it.
+    /// Adds a file, and the files that complete it.
     fn add(&mut self, file: File, path: &Path) -> Result<(), Error> {
         let is_completed = kd_records::is_completed(&file) && path.as_os_str() != "-";
         self.files.push(file);

@@ -1,4 +1,4 @@
-//! `kd marks forget`: removes marks, also those of other projects and of threads that are gone.
+//! `kd marks forget`: removes marks, including marks of other projects and of deleted threads.
 
 use crate::error::Error;
 use crate::exit::Exit;

@@ -22,7 +22,7 @@ pub(super) struct Bar {
     /// When the download started or was resumed, and with how many bytes.
     begun: Option<(Instant, u64)>,
     tenths: u64,
-    /// The last failure, told only if another source is tried: the error tells all of them.
+    /// The last failure. It is printed only if another source is tried, because the error lists all failures.
     gave_up: Option<String>,
 }
 
