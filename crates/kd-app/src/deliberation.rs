@@ -164,7 +164,7 @@ pub struct ModelPlanning {
     layout: Layout,
 }
 
-/// The thread in which a deliberation goes on: a model has planned in it, or the council has asked back.
+/// The thread in which a deliberation continues, because a model has planned in it or the council has asked back.
 pub struct PlannedIn {
     layout: Layout,
     thread: Thread,

@@ -25,7 +25,7 @@ use std::time::Duration;
 pub struct Examined {
     /// The members that were called.
     pub members: Vec<Report>,
-    /// Agent programs that were found but are no members.
+    /// Agent programs that were found but are not members.
     pub idle: Vec<String>,
     /// The remote forums of the settings; empty if members were named.
     pub remotes: Vec<RemoteReport>,
@@ -155,7 +155,7 @@ async fn servers(config: &Config, scratch: &Path, env: &Env) -> Vec<ServerReport
     join_all(calls).await
 }
 
-/// The members to call, and agent programs that were found but are no members.
+/// The members to call, and agent programs that were found but are not members.
 struct Called {
     members: Vec<Member>,
     idle: Vec<String>,

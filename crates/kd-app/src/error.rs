@@ -44,7 +44,7 @@ kinds! {
     NoSeat = "no_seat";
     /// The plan asks for members that are not there.
     CannotSeat = "no_seat";
-    /// A model is not on this machine, or is no model.
+    /// A model is not on this machine, or is not a model.
     NoModel = "no_model";
     /// The settings name a model that does not exist.
     UnknownModel = "unknown_model";
@@ -82,7 +82,7 @@ kinds! {
     Mcp = "mcp";
     /// A result could not be written to a file.
     Output = "output";
-    /// Nobody reads the output any more.
+    /// The output was closed.
     ClosedPipe = "closed_pipe";
     /// A number is out of range.
     OutOfRange = "out_of_range";

@@ -418,7 +418,7 @@ impl FolderHost {
         open().map_err(refusal)
     }
 
-    /// Seats the council of a thread for something that is no question.
+    /// Seats the council of a thread for something that is not a question.
     fn council_of(&self, id: &str) -> Result<council::Council<'_>, UserError> {
         self.kingdom.council(Ask {
             thread: ThreadChoice::Given(id.to_owned()),

@@ -119,7 +119,7 @@ pub fn lineages(layout: &Layout) -> Result<Vec<(ThreadId, Option<Lineage>)>, Use
             ));
         }
     }
-    // Most threads are no part of a tree.
+    // Most threads are not part of a tree.
     let sources: BTreeSet<ThreadId> = found
         .iter()
         .filter_map(|(.., lineage)| Some(lineage.as_ref()?.of.clone()))

@@ -146,7 +146,7 @@ pub struct Listed {
     pub topic: String,
     /// The number of messages.
     pub messages: usize,
-    /// The thread that it is a fork of, and where it left it, in words.
+    /// The thread that it was forked from, and a description of the place where it was forked.
     pub fork: Option<(String, String)>,
     /// When it was opened.
     pub opened: Option<Timestamp>,
@@ -260,7 +260,7 @@ pub trait Host: Send + Sync + 'static {
         Err(Refusal("there are no sessions here".into()))
     }
 
-    /// Removes such a thread if nothing was said in it.
+    /// Removes such a thread if it has no messages.
     fn discard(&self, _id: &str) {}
 
     /// Returns the settings of the folder that the user has not decided about, as text; `None` if there are none.
@@ -417,7 +417,7 @@ pub trait Host: Send + Sync + 'static {
     /// Runs a tool of the forum under a verified name; returns the answer in the tool's format.
     ///
     /// # Errors
-    /// If the forum cannot be opened or used. A refused call is no error, but an answer.
+    /// If the forum cannot be opened or used. A refused call is not an error, but an answer.
     fn forum(
         &self,
         author: &str,

@@ -77,7 +77,7 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
 /// it. `what` names it in errors: `the tokens file`.
 ///
 /// # Errors
-/// It cannot be read, is no regular file of the user or root, or others can access it.
+/// It cannot be read, is not a regular file of the user or root, or others can access it.
 pub fn read_secret(path: &Path, bytes_max: u64, what: &str) -> Result<String, UserError> {
     secret_file::read(path, bytes_max, Links::Refuse).map_err(|error| {
         let what = format!("{what} {} cannot be used", path.display());

@@ -1,8 +1,8 @@
 //! Does a council pay, for the user's own questions? Asks the same questions, whose right answers are known, of the
 //! council, of its best member alone, and of that member sampled at the cost of the council.
 //!
-//! Each way is a batch, so that an interrupted run goes on; all of them share one budget. Answers are judged as `kd mark`
-//! judges them, and compared question by question.
+//! Each way is a batch, so that an interrupted run can be continued. All ways share one budget. Answers are judged as
+//! `kd mark` judges them, and compared question by question.
 
 mod answers;
 
@@ -82,7 +82,7 @@ pub struct LiveRequest {
     pub concurrency: usize,
     /// The name of the questions, for lists.
     pub source: String,
-    /// The command that goes on, for lists.
+    /// The command that continues it, for lists.
     pub command: String,
     /// Download nothing.
     pub offline: bool,

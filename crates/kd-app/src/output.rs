@@ -28,7 +28,7 @@ pub struct OutputSchema {
     steps: Arc<Steps>,
 }
 
-/// Why a text is no schema for answers.
+/// Why a text is not a schema for answers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSchema {
     /// It is longer than [`SCHEMA_BYTES_MAX`].
@@ -66,7 +66,7 @@ pub enum BadSchema {
     /// It is of a draft that is not supported.
     #[error("`$schema` is `{0}`, which is no known draft")]
     NoDraft(String),
-    /// It is no valid JSON schema.
+    /// It is not a valid JSON schema.
     #[error("this is no JSON schema: {0}")]
     Invalid(String),
 }

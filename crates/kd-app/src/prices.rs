@@ -148,7 +148,7 @@ pub fn update(commit: Option<&str>, from: Option<&str>, env: &Env) -> Result<Upd
 pub struct Change {
     /// Prices of models that had none.
     pub new: u64,
-    /// Models that have no price any more.
+    /// Models that no longer have a price.
     pub gone: u64,
     /// Higher prices.
     pub dearer: u64,

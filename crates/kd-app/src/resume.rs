@@ -26,7 +26,7 @@ const LEASE: &str = kd_core::names::COUNCIL;
 /// Messages among which the newest question is looked for: a deliberation has fewer.
 const QUESTION_WITHIN: usize = 400;
 
-/// A deliberation that can go on.
+/// A deliberation that can be continued.
 pub struct Resuming<'k> {
     kingdom: &'k Kingdom,
     layout: Layout,
@@ -37,7 +37,7 @@ pub struct Resuming<'k> {
     pub required: Option<f64>,
 }
 
-/// The recorded part of a deliberation that can go on.
+/// The recorded part of a deliberation that can be continued.
 pub(crate) struct Unfinished {
     log: Vec<Record>,
     plan: Plan,

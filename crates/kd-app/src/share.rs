@@ -114,7 +114,7 @@ impl Shared {
 pub enum Consent {
     /// To these, or to more.
     Given,
-    /// The user said no to these.
+    /// The user declined these.
     Refused,
     /// Never asked.
     Unasked,

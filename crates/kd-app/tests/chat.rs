@@ -88,7 +88,7 @@ fn answered(thread: &Thread, usage: Usage) -> Message {
     answer
 }
 
-/// A log that came with a clone is no account of the user's spending; one of the user is.
+/// A log that came with a clone is not an account of the user's spending; one of the user is.
 #[test]
 fn a_log_that_git_tracks_tells_no_costs() {
     let folder = tempfile::tempdir().unwrap();

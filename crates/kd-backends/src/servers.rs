@@ -160,7 +160,7 @@ impl Grant {
     /// Removes the server's keys from a text.
     fn redact(&self, text: &str) -> String {
         let keys = self.secrets.iter().filter_map(|secret| Key::new(secret));
-        // A short value is no secret, and occurs everywhere.
+        // A short value is not a secret, and occurs everywhere.
         let keys = keys.filter(|key| key.expose().len() >= 4);
         keys.fold(text.to_owned(), |text, key| key.redact(&text))
     }

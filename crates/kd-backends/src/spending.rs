@@ -492,8 +492,8 @@ impl Permit {
     }
 }
 
-/// A request that the ledger may have recorded already. If it is not sent after all, because its turn ends first, the
-/// ledger hears that it has spent nothing. The future that waits for the ledger is dropped before this is.
+/// A request that the ledger may have recorded already. If it is not sent, because its turn ends first, the ledger is
+/// notified that it has spent nothing. The future that waits for the ledger is dropped before this is.
 struct Announced<'l> {
     ledger: Option<&'l dyn Ledger>,
     reservation: u64,
@@ -856,7 +856,7 @@ mod tests {
         }
     }
 
-    /// A ledger on another machine must make no other request wait, and must hear of what was not sent after all.
+    /// A ledger on another machine must not delay other requests, and must be notified of requests that were not sent.
     #[tokio::test]
     async fn requests_are_announced_together_and_taken_back_if_their_turn_ends_first() {
         let ledger = Arc::new(Slow::default());

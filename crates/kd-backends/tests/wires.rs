@@ -715,7 +715,7 @@ async fn answers_share_connections(wire: Wire) {
     );
 }
 
-/// An incomplete token count is no count: the reservation is charged instead, and no report is below the bill.
+/// An incomplete token count is not a count: the reservation is charged instead, and no report is below the bill.
 #[tokio::test]
 async fn a_count_without_the_whole_answer_counts_nothing() {
     let data = |value: serde_json::Value| format!("data: {value}\n\n");

@@ -3,7 +3,7 @@
 //!
 //! Input: the texts that the model was given ([`Known`]), and its answer, whole or piece by piece. Output: the first
 //! repetition and its position ([`Found`]). Repetitions are runs of words, compared without case and punctuation: there
-//! is no list of phrases. Words that the user wrote are nobody's instructions, and neither are quoted words, which
+//! is not a list of phrases. Words that the user wrote are nobody's instructions, and neither are quoted words, which
 //! instructions ask for ("end with “Over.”").
 
 use crate::ids::SeatName;
@@ -340,8 +340,8 @@ impl<K: Borrow<Known>> Listener<K> {
         None
     }
 
-    /// Returns whether a word that starts at this byte is the first of a sentence: nothing but marks stands between the
-    /// end of the sentence before and the word.
+    /// Returns whether a word that starts at this byte is the first of a sentence: only punctuation is between the
+    /// end of the previous sentence and the word.
     fn begins_sentence(&self, start: usize) -> bool {
         let before = &self.text[..start];
         let marks = before.len() - before.trim_end_matches(|c| !is_word(c)).len();
@@ -416,7 +416,7 @@ fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
     .filter(|word| word.text != "'")
 }
 
-/// Returns the parts of a text outside of double quotes and backticks. A quote that never ends is no quote.
+/// Returns the parts of a text outside of double quotes and backticks. A quote that never ends is not a quote.
 fn unquoted(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;

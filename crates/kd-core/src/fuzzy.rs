@@ -3,8 +3,8 @@
 /// Ranks a text for a pattern; the lowest rank is the best. `None` if the letters of the pattern are not in the text, in
 /// this order. Ignores case.
 ///
-/// A beginning beats the beginning of a word, that beats a part, and a part beats scattered letters, of which the closest
-/// are best.
+/// A beginning beats the beginning of a word, that beats a part, and a part beats scattered letters; the closer the
+/// letters, the better.
 pub fn rank(pattern: &str, text: &str) -> Option<usize> {
     const PART: usize = 1_000;
     let (pattern, text) = (pattern.to_lowercase(), text.to_lowercase());

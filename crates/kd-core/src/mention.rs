@@ -56,7 +56,7 @@ pub fn mentions(text: &str, known: &[&SeatName]) -> Mentions {
     reader.found
 }
 
-/// Returns the files that a text may name: for each `@` before something that is no known name, the paths that may be
+/// Returns the files that a text may name: for each `@` before something that is not a known name, the paths that may be
 /// meant, the longest first. Quotation marks after the `@` enclose a path with spaces.
 pub fn paths(text: &str, known: &[&SeatName]) -> Vec<Vec<String>> {
     let mut reader = Reader {

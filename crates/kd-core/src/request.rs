@@ -333,7 +333,7 @@ impl ToolCall {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Said {
-    /// The user, or the program that asks for the user, said something.
+    /// A message of the user, or of the program that asks for the user.
     User {
         /// The text.
         text: String,
@@ -399,7 +399,7 @@ impl Picture {
         }
     }
 
-    /// Describes it in words, for members and records that do not see it.
+    /// Describes the picture for members and records that do not see it.
     pub fn words(&self) -> String {
         match &self.source {
             PictureSource::Data(data) => {

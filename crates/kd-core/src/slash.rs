@@ -67,10 +67,10 @@ enum BadArgument {
     /// The text to write instead.
     #[error("{0}")]
     Write(&'static str),
-    /// A count that is no number.
+    /// A count that is not a number.
     #[error("`{0}` is not a whole number of 1 or more")]
     Count(String),
-    /// A number of turns that is no number.
+    /// A number of turns that is not a number.
     #[error("{0} is not a number of turns: write 0, 1, 2 … or `default`")]
     Turns(String),
     /// A name that no member can have.
@@ -657,7 +657,7 @@ mod tests {
     #[test]
     fn every_command_takes_what_its_row_says() {
         for command in COMMANDS {
-            // Arguments that the command must accept, and arguments that it must refuse; "" is no argument.
+            // Arguments that the command must accept, and arguments that it must refuse; "" is not an argument.
             let (accepts, refuses): (&[&str], &[&str]) = match command.takes {
                 Takes::Nothing => (&[""], &["ada"]),
                 Takes::Member | Takes::Agent => (&["ada", "@ada"], &["", "a/b", "king"]),

@@ -628,7 +628,7 @@ impl Actor {
         }
     }
 
-    /// Returns the events that follow the verdict that fell. They may need files.
+    /// Returns the events that follow a new verdict. They may need files.
     fn concluded(&self) -> Vec<Event> {
         let Some(concluding) = &self.concluding else {
             return Vec::new();

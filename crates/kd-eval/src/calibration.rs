@@ -105,8 +105,8 @@ pub fn calibration(forecasts: &[Forecast]) -> Option<Calibration> {
     })
 }
 
-/// Returns the calibration error to expect if outcomes were drawn again with the observed share of each bin, as normal
-/// variables: as much above the observed error as that is above the true one, or less.
+/// Returns the calibration error to expect if outcomes were drawn again with the observed share of each bin, as
+/// normal variables. It exceeds the observed error by at most as much as the observed error exceeds the true one.
 fn redrawn_gap(bins: &[Bin], n: f64) -> f64 {
     let each = bins.iter().map(|bin| {
         let mean = (bin.said - bin.came).abs();

@@ -76,7 +76,7 @@ pub fn compared(replay: &Replay, seed: u64) -> Compared {
     }
 }
 
-/// Ways that differ on none of these questions may differ on others: they are never said to be the same.
+/// Ways that differ on none of these questions may differ on others: so the report never calls them the same.
 fn shown(found: Comparison, n: u64) -> Comparison {
     match found.verdict {
         Verdict::Same => Comparison {

@@ -63,7 +63,7 @@ pub enum NoAnswer {
     Page,
     /// Nothing, with status 204.
     Empty,
-    /// JSON that is no object.
+    /// JSON that is not an object.
     List,
     /// An object without the fields of a batch.
     Other,

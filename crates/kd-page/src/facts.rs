@@ -66,7 +66,7 @@ pub struct Relative {
     pub id: ThreadId,
     /// Number of sources above it in the tree.
     pub depth: usize,
-    /// Where it left its source, in words.
+    /// A description of the place where it left its source.
     pub left: Option<String>,
     /// The address of its page, if there is one.
     pub page: Option<String>,

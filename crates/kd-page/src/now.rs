@@ -44,7 +44,7 @@ pub(crate) fn now(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// Returns how many members of a stage are not waited for any more.
+/// Returns the number of members of a stage that are no longer waited for.
 fn ended(stage: &StageReport) -> usize {
     let has_ended = |state| !matches!(state, SeatState::Asked | SeatState::Waiting);
     stage

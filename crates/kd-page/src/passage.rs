@@ -1,5 +1,5 @@
-//! Finds the words of a message that a claim is about: the sentence that shares most words with it. Whoever compared the
-//! answers wrote the claim in words of their own.
+//! Finds the words of a message that a claim is about: the sentence that shares most words with it. The member that
+//! compared the answers wrote the claim in its own words.
 
 use crate::markdown::parser;
 use crate::marked::is_inline;

@@ -210,8 +210,8 @@ fn decided<'a>(facts: &'a Facts<'_>) -> Option<(&'a Counted, &'a str)> {
     Some((count, count.candidates.get(count.winner?)?))
 }
 
-/// Returns how many times as much all turns cost, with the sign of that number: by price if all of it is known exactly, else
-/// by tokens.
+/// Returns the cost of all turns as a multiple, with its sign. Compares prices if all are known exactly, otherwise
+/// tokens.
 fn dearer(all: &Usage, own: &Usage) -> Option<(f64, &'static str)> {
     let price = |usage: &Usage| {
         let is_known = usage.unpriced == 0 && usage.certainty.is_exact();

@@ -367,7 +367,7 @@ fn joined(sentence: &str) -> Option<Vec<String>> {
         has(OR, &word.low) && !word.text.contains('/') && !negated(&all[at + 1])
     })?;
     let (before, after) = (&all[..or], &all[or + 1..]);
-    // A clause that ends before the "or" is no introduction: `…; or is it`.
+    // A clause that ends before the "or" is not an introduction: `…; or is it`.
     let stop = after
         .iter()
         .position(|w| w.ends)

@@ -61,7 +61,7 @@ pub(super) fn without_quotations(text: &str) -> String {
         ('"', '"'),
         ('「', '」'),
     ];
-    /// Minimum length of a quotation that is no option or name: words, or Chinese characters.
+    /// Minimum length of a quotation that is not an option or name: words, or Chinese characters.
     const WORDS_MIN: usize = 6;
     const HAN_MIN: usize = 8;
     let mut out = String::new();

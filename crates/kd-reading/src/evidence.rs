@@ -22,13 +22,13 @@ pub(super) struct Evidence {
     pub(super) own: bool,
     /// The last mention of the reply, in its last sentence, praises or chooses it.
     pub(super) closes: bool,
-    /// Something is said against each other option.
+    /// The reply argues against every other option.
     pub(super) against: bool,
     /// It alone is in bold or ticked.
     pub(super) marked: bool,
     /// It has its own sentences, and the other ones, all named, share theirs: `Only tea is hot. Milk and juice are cold.`
     pub(super) apart: bool,
-    /// Nothing is said against it, in quotes or under a condition, and no other option is praised.
+    /// The reply does not argue against it, does not quote it and sets no condition; and it praises no other option.
     pub(super) unopposed: bool,
 }
 
@@ -157,7 +157,8 @@ fn is_apart(item: usize, weighed: &[Weighed], sentences: &[Spoken], options: &Op
     options.count() > 2 && shared && plain && !sentences.iter().any(asks)
 }
 
-/// Returns whether nothing is said against an option, in quotes or under a condition, and no other one is praised.
+/// Returns whether the reply does not argue against an option, does not quote it, sets no condition, and praises no
+/// other option.
 fn is_unopposed(item: usize, weighed: &[Weighed], sentences: &[Spoken], options: &Options) -> bool {
     let praised = |w: &Weighed| w.item != item && w.weight >= Weight::Praised;
     let names = |s: &&Spoken| !s.mentions.is_empty();
@@ -175,7 +176,7 @@ fn is_unopposed(item: usize, weighed: &[Weighed], sentences: &[Spoken], options:
         && !sentences.iter().filter(names).any(open)
 }
 
-/// Returns whether something is said against an option.
+/// Returns whether the reply argues against an option.
 fn is_faulted(item: usize, weighed: &[Weighed], sentences: &[Spoken]) -> bool {
     let against = |w: &Weighed| w.item == item && w.weight == Weight::Against;
     let faulted = |said: &Spoken| {

@@ -23,7 +23,7 @@ pub(super) enum Open {
     Unfounded,
     /// The reply ends without a decision.
     GivesUp,
-    /// The same is said of another value: `either 5 or 7`, `tea for guests, milk for me`.
+    /// The reply says the same about another value: `either 5 or 7`, `tea for guests, milk for me`.
     Parallel,
     /// A later sentence commits to another value.
     CommitsLater,
@@ -43,9 +43,9 @@ pub(super) enum Open {
     Outweighed,
     /// A value in passing, and another one that nothing explains.
     Rival,
-    /// The sentence goes on with something better that is no option.
+    /// The sentence continues with something better that is not an option.
     Bettered,
-    /// A value in passing, and the reply goes on: what follows may hold the answer.
+    /// A value mentioned in passing; the rest of the reply may contain the answer.
     GoesOn,
     /// A value in passing, in a clause that denies something.
     Denied,
@@ -129,7 +129,7 @@ fn ends_of(candidates: &[Candidate]) -> Vec<Candidate> {
     }
 }
 
-/// Returns whether yes or no is said only behind words that are not the author's, with more to follow: `On paper yes,
+/// Returns whether yes or no appears only after words that are not the author's, and more text follows: `On paper yes,
 /// in practice it never worked.`
 pub(super) fn is_qualified(sentences: &[&Sentence], candidates: &[Candidate]) -> bool {
     const OWN: &[&str] = &[

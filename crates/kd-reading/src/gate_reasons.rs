@@ -80,7 +80,7 @@ pub(super) fn says_the_same(one: &str, other: &str) -> bool {
     shared > 0 && 2 * shared >= few.len() && 3 * shared >= many.len()
 }
 
-/// Returns whether the same is said of another value, in the same sentence or in the next or previous one.
+/// Returns whether the reply says the same about another value, in the same, the next or the previous sentence.
 pub(super) fn is_parallel(account: &Account) -> bool {
     let Some(own) = account.last() else {
         return false;
@@ -258,7 +258,7 @@ pub(super) fn is_outweighed(account: &Account) -> bool {
     !account.is_strong(own) && rivals.any(|r| r.place < own.place && account.is_strong(r))
 }
 
-/// Returns whether a value in passing stands beside another one that nothing explains.
+/// Returns whether a value mentioned in passing is next to another value that nothing explains.
 pub(super) fn has_rival(account: &Account) -> bool {
     let Some(own) = account.last() else {
         return false;
@@ -279,8 +279,8 @@ pub(super) fn has_rival(account: &Account) -> bool {
     rivals.any(|r| r.standing >= least && !is_ranked(account, r) && (later(r) || beside(r)))
 }
 
-/// Returns whether the sentence of an option goes on with something better: `There's a case for tea; there's a better one
-/// for asking.`
+/// Returns whether the sentence of an option continues with something better: `There's a case for tea; there's a
+/// better one for asking.`
 pub(super) fn is_bettered(account: &Account) -> bool {
     const BETTER: &[&str] = &["better", "mieux", "mehr", "besser", "más", "mejor", "更"];
     let Some(own) = account
@@ -302,7 +302,7 @@ pub(super) fn is_bettered(account: &Account) -> bool {
     })
 }
 
-/// Returns whether the reply goes on after a value in passing with more than a plain explanation.
+/// Returns whether the reply continues after a value mentioned in passing with more than a plain explanation.
 pub(super) fn goes_on(account: &Account) -> bool {
     let Some(own) = account.last().filter(|_| account.is_loose()) else {
         return false;

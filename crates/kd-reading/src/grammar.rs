@@ -13,7 +13,7 @@ pub(super) fn kind(sentence: &Sentence<'_>, alone: bool) -> Option<Kind> {
     found(sentence, alone).map(|(kind, _)| kind)
 }
 
-/// Returns whether a noun stands before a French verb with its pronoun, and no question word does: `Le nombre 91 est-il
+/// Returns whether a noun, and no question word, precedes a French verb with its pronoun: `Le nombre 91 est-il
 /// premier ?`
 fn inverts_in_french(all: &[Word]) -> bool {
     const ENDS: [&str; 4] = ["-il", "-elle", "-ils", "-elles"];

@@ -3,7 +3,7 @@
 use super::language::is_han;
 use super::number::Number;
 
-/// Words with number characters that are no numbers.
+/// Words with number characters that are not numbers.
 const IDIOMS: &[&str] = &[
     "十分",
     "万一",
@@ -76,7 +76,7 @@ pub(super) fn of(text: &str) -> Option<Vec<Number>> {
         }
         let (before, run) = (masked.get(..start)?, std::mem::take(&mut run));
         let behind = masked.get(at..)?;
-        // The third one is no three.
+        // The third one is not a three.
         let scale = matches!(run.as_slice(), ['百' | '千' | '万' | '亿']);
         if run.is_empty() || run == ['一'] || scale || before.ends_with('第') {
             continue;

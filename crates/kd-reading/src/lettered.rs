@@ -208,7 +208,7 @@ fn says(lead: &Lead<'_>, options: &Options) -> Led {
         && options
             .stated(&prose::bare(rest.trim_end_matches([')', '）'])))
             .is_some();
-    // `A hail storm` is no letter.
+    // `A hail storm` is not a letter.
     let glued = opens && !stands && !lead.marks.trim().is_empty();
     let alone = alone && !lead.marks.trim().is_empty();
     match () {

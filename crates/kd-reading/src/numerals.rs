@@ -243,7 +243,7 @@ fn run(words: &[Word], from: usize, table: &Table) -> Option<Run> {
             part = sum;
             last = Some(value);
         } else if table.hundreds.contains(&lower) && part % 100 == part && last != Some(0) {
-            // `hundred percent` is no hundred; `cent euros` is.
+            // `hundred percent` is not a hundred; `cent euros` is.
             if part == 0 && table.language == Language::English {
                 break;
             }

@@ -244,7 +244,7 @@ pub(super) fn without<'a>(text: &'a str, options: Option<&Options>) -> Closed<'a
     closed
 }
 
-/// Splits a text before its last sentence if that asks, and something stands before it.
+/// Splits a text before its last sentence, if that sentence asks and is not the only one.
 fn last_question(text: &str) -> Option<(&str, &str)> {
     const MARKS: [char; 10] = ['*', '_', '"', '”', '»', ')', '）', ' ', '\n', '\r'];
     let trimmed = text.trim_end_matches(MARKS);

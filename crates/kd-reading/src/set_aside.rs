@@ -166,7 +166,7 @@ pub(super) fn without<'a>(text: &'a str, options: &Options) -> Cow<'a, str> {
     }
 }
 
-/// Replaces the German idiom for having no other choice, which is no denial: `führt kein Weg an Linux vorbei`.
+/// Replaces the German idiom for having no other choice, which is not a denial: `führt kein Weg an Linux vorbei`.
 pub(super) fn with_idioms(text: &str) -> Cow<'_, str> {
     const NO_WAY: &str = "führt kein weg an ";
     const PAST: &str = " vorbei";

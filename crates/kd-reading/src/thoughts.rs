@@ -26,7 +26,7 @@ pub(super) fn without_fenced_words(text: &str) -> String {
 /// The names of the tags into which models write their thinking. Text between them is shown to nobody.
 pub const THINKING_TAGS: [&str; 5] = ["think", "thinking", "thought", "reasoning", "scratchpad"];
 
-/// The tags of which some services leave out the first: what is before the end is thinking.
+/// Tags whose opening tag some services leave out: all text before the closing tag is thinking.
 const BEGUN_BY_SERVICES: [&str; 2] = ["</think>", "</thinking>"];
 
 /// Returns the text after thinking whose first tag is missing. A tag in code is text, and so is the end of any other tag:
@@ -127,7 +127,7 @@ fn without_pairs(text: &str, open: &str, close: &str) -> String {
 
 /// Removes thoughts: text in thinking tags, or before a closing tag whose first one a service left out.
 pub fn without_thoughts(text: &str) -> String {
-    // Text between these is no answer, but may be meant for the user.
+    // Text between these is not an answer, but may be meant for the user.
     const FURTHER: &[(&str, &str)] = &[
         ("<reflection>", "</reflection>"),
         ("<analysis>", "</analysis>"),

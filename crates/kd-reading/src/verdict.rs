@@ -111,7 +111,7 @@ impl Reply<'_> {
         all
     }
 
-    /// Returns the option of which a sentence consists, beside words of assurance, a purpose and a reason. The part
+    /// Returns the option if a sentence is nothing but an option, words of assurance, a purpose and a reason. The part
     /// after a semicolon may fault other options.
     fn stated(&self, said: &Spoken) -> Option<usize> {
         let first = self.heads(said)?;
@@ -123,7 +123,7 @@ impl Reply<'_> {
         plain.then_some(first.item)
     }
 
-    /// Returns the option of which the part of a sentence before its semicolon consists.
+    /// Returns the option if the part of a sentence before its semicolon is nothing but an option.
     fn heads<'a>(&self, said: &'a Spoken) -> Option<&'a Mention> {
         let sentence = &said.sentence;
         let first = said.mentions.first()?;
@@ -553,8 +553,8 @@ fn is_opening(said: &Spoken) -> bool {
     said.mentions.is_empty() && (said.sentence.asks() || short && text.ends_with(['!', '！']))
 }
 
-/// Returns whether only small words stand between a verb of choosing and an option. With `member`, words for a member
-/// or its proposal count as small too.
+/// Returns whether there are only small words between a verb of choosing and an option. With `member`, words for a
+/// member or its proposal count as small too.
 fn is_gap(gap: &str, member: bool) -> bool {
     /// Maximum number of words.
     const WORDS_MAX: usize = 8;

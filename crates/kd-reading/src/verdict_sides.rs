@@ -109,7 +109,7 @@ pub(super) fn of(text: &str) -> Said<bool> {
     }
 }
 
-/// Returns the side of which a clause consists: `yes`, `nein`.
+/// Returns the side if a clause is nothing but a side: `yes`, `nein`.
 fn literal(clause: &str) -> Option<bool> {
     let bare = clause.trim_matches(|c: char| !c.is_alphanumeric());
     let bare = bare.trim_start_matches(['也', '又', '但', '而']);

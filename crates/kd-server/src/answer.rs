@@ -93,7 +93,7 @@ impl Answer {
         self.is_last_word(turn).then_some(told)
     }
 
-    /// Returns what separates the first piece of a turn from what the acting member said before.
+    /// Returns the separator between the first piece of a turn and the acting member's earlier text.
     fn goes_on(&self, turn: TurnId, piece: &str) -> String {
         // The view holds the piece already.
         let is_first = self

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 /// How long stopped councils may take to save partial answers.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// How long it may take to write what the user said.
+/// Maximum time to write the user's message.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// The consultations of one server. Each runs in its own task, so that partial answers are saved even if the caller
@@ -112,7 +112,7 @@ impl Consultations {
         }
     }
 
-    /// Runs a session that only writes what the user said, until it is written.
+    /// Runs a session that only writes the user's message, until it is written.
     ///
     /// # Errors
     /// Why it was refused, or could not be written.
@@ -130,7 +130,7 @@ impl Consultations {
     }
 }
 
-/// Sends what the user said into a session, and waits until it is in the thread.
+/// Sends the user's message to a session, and waits until it is in the thread.
 async fn write(started: Started) -> Result<(), NoAnswer> {
     let mut session = started.session;
     let mut updates = session.subscribe();

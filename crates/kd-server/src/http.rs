@@ -57,7 +57,7 @@ pub struct Bound {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostName(String);
 
-/// The reason why a text is no host name.
+/// The reason why a text is not a host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a host name has letters, digits, dots and hyphens, and may end with a port: kd.example.org, 10.0.0.7:7717, [fd00::7]"

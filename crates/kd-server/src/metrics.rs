@@ -321,7 +321,7 @@ impl Metrics {
         }
     }
 
-    /// Returns the counts as a response, with these batches and this fleet. An old view of a fleet is no measurement.
+    /// Returns the counts as a response, with these batches and this fleet. An old view of a fleet is not a measurement.
     pub(crate) fn response(
         &self,
         mut batches: Vec<Overview>,

@@ -944,7 +944,7 @@ mod tests {
             let missing = |e: &Errno| *e == Errno::NOENT;
             if let Some(one) = in_one_call(&base, Path::new(below)) {
                 assert_eq!(one.is_ok(), opens, "{below}: {one:?}");
-                // A missing name is no error; a link is.
+                // A missing name is not an error; a link is.
                 let both = (one.as_ref().err(), many.as_ref().err());
                 assert_eq!(
                     both.0.is_some_and(missing),

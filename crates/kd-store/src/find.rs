@@ -477,7 +477,7 @@ impl Finder {
     }
 
     /// Returns the folder for a new `.kd`: the top of the checkout; outside of a checkout the folder itself. A home
-    /// directory that is a checkout (of dotfiles) is no project.
+    /// directory that is a checkout (of dotfiles) is not a project.
     fn home_of_new(&self) -> PathBuf {
         let top = Checkout::find(&self.start).map(|checkout| checkout.root);
         top.filter(|top| !self.is_too_wide(top))

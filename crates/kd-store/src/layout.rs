@@ -209,7 +209,7 @@ impl Layout {
         }
     }
 
-    /// Returns the same for a batch of which other machines create threads too.
+    /// Returns the same for a batch whose threads are also created by other machines.
     #[must_use]
     pub fn in_fleet(&self, batch: &str) -> Layout {
         Layout {

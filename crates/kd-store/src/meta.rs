@@ -87,7 +87,7 @@ impl Meta {
     }
 
     /// Reconstructs the metadata from the senders alone, in the order of their first messages. Who concludes, signs or
-    /// visits is no member.
+    /// visits is not a member.
     pub(crate) fn rebuilt(id: ThreadId, senders: impl IntoIterator<Item = String>) -> Self {
         let mut spoke: Vec<String> = Vec::new();
         for sender in senders {

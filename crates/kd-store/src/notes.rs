@@ -18,7 +18,7 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// Returns the notes, oldest first. Lines that are no notes are passed over.
+    /// Returns the notes, oldest first. Lines that are not notes are passed over.
     ///
     /// # Errors
     /// The file cannot be read, or may have been written by somebody else.

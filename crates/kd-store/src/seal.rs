@@ -260,7 +260,7 @@ pub fn check(seal: &Seal) -> Result<Vec<u32>, SealError> {
     Ok(forgotten.iter().map(|one| one.message).collect())
 }
 
-/// Returns the files of a sealed thread of which nothing is erased.
+/// Returns the files of a sealed thread whose contents are all present.
 fn parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
     let erased = seal.contents().1;
     if erased > 0 {

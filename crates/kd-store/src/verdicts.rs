@@ -1,5 +1,5 @@
-//! The verdicts that this user's `kd` saw fall: `verdicts.jsonl` in the user's own state of the project, never below `.kd`.
-//! Anybody may have written the data of a verdict in a folder, but not a digest in this file.
+//! The verdicts that this user's `kd` has reached: `verdicts.jsonl` in the user's own state of the project, never
+//! below `.kd`. Anybody may have written the data of a verdict in a folder, but not a digest in this file.
 
 use crate::error::Error;
 use crate::layout::Layout;
@@ -19,12 +19,12 @@ struct Note {
     verdict: String,
 }
 
-/// The verdicts of a project that this user's `kd` saw fall.
+/// The verdicts of a project that this user's `kd` has reached.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts(BTreeMap<String, BTreeSet<String>>);
 
 impl Verdicts {
-    /// Returns whether a verdict of a thread with this digest fell here.
+    /// Returns whether this user's `kd` has reached a verdict with this digest in a thread.
     pub fn holds(&self, thread: &ThreadId, digest: &str) -> bool {
         let of = self.0.get(&thread.0);
         of.is_some_and(|digests| digests.contains(digest))
@@ -45,7 +45,7 @@ impl Layout {
         Ok(found)
     }
 
-    /// Notes the digest of a verdict that fell in a thread.
+    /// Records the digest of a new verdict of a thread.
     ///
     /// # Errors
     /// The note cannot be written; [`Error::NoHome`] if the user has no state folder.

@@ -139,7 +139,7 @@ fn an_owner_that_the_user_accepted_counts_at_that_path_alone() {
     assert_eq!(foreign().users(), [STRANGER].into());
     let folders: Vec<PathBuf> = foreign().owners.into_iter().map(|o| o.folder).collect();
     assert_eq!(folders, [kd.clone(), work.clone()]);
-    // A preview is no consent.
+    // A preview is not consent.
     let look = Layout::search_accepting(&work, &stage.env(None), &[foreign()]).unwrap();
     assert_eq!(look.layout.unwrap().root(), work);
     assert_eq!(stage.found(&work), None);

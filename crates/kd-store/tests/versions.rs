@@ -265,7 +265,7 @@ fn cases() -> Vec<Case> {
             },
             newer: &[
                 ("{", "{\"version\": 2, "),
-                // Keys that this version does not know are no mistakes of the user.
+                // Keys that this version does not know are not mistakes of the user.
                 ("{", "{\"later\": true, \"version\": 2,"),
             ],
         },

@@ -711,7 +711,7 @@ impl App {
             | Event::HeldBack { .. }
             | Event::Promised { .. }
             | Event::Noticed { .. } => {}
-            // Notices report what is visible of a debate and a deliberation in a chat; reviews are no chats.
+            // Notices report what is visible of a debate and a deliberation in a chat; reviews are not chats.
             Event::PhaseBegan { .. }
             | Event::DuetEnded { .. }
             | Event::Deliberated { .. }

@@ -220,7 +220,7 @@ impl Editor {
         takes
     }
 
-    /// Returns what is to be kept: the whole text, and the draft that was put aside.
+    /// Returns the text to save: the whole text, and the draft that was put aside.
     pub fn draft(&self) -> Cow<'_, str> {
         let text = self.whole();
         let Some(aside) = &self.aside else {

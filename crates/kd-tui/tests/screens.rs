@@ -2152,7 +2152,7 @@ fn what_looks_like_a_shell_line_is_sent_only_at_a_second_enter() {
     // Another line is another question.
     assert!(!goes_out(&play.keys(b" -l\r")));
     assert!(goes_out(&play.keys(b"\r")));
-    // Once more: sent words are no answer about later ones. An exclamation is text.
+    // Once more: sent words are not an answer about later ones. An exclamation is text.
     assert!(!goes_out(&play.keys(b"!ls -l\r")));
     assert!(goes_out(&play.keys(b"\x15!!! no\r")));
 }

@@ -810,7 +810,7 @@ fn a_program_can_drive_a_chat() {
     assert_eq!(lines[0]["members"], json!(["ann"]));
     let messages = support::announced(said.out.as_bytes());
     let bodies: Vec<&str> = messages.iter().map(|message| &*message.body).collect();
-    // What is said is no command, and has any number of lines.
+    // What is said is not a command, and has any number of lines.
     assert_eq!(bodies, ["Tabs or\nspaces?", "Tabs.", "/quit", "Spaces."]);
     assert!(
         said.err.contains("line 4: unknown field `shout`"),
@@ -1039,7 +1039,7 @@ fn a_reader_that_does_not_read_does_not_keep_the_members_going() {
     }
 }
 
-/// A line that is no message and no command is refused with its number, and the next one works.
+/// A line that is neither a message nor a command is refused with its number, and the next one works.
 #[test]
 fn a_wrong_line_of_a_program_is_refused_with_its_number() {
     let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Yes."}]]}))]);

@@ -435,7 +435,7 @@ fn consent_is_asked_once_on_a_terminal_after_the_verdict() {
         assert_eq!(on.child.wait().expect("it ends").exit_code(), 0, "{seen}");
         seen
     };
-    // Ctrl+C is no answer, and changes no exit code.
+    // Ctrl+C is not an answer, and changes no exit code.
     for key in ["\u{3}", "\u{3}"] {
         let stopped = played(key);
         assert!(

@@ -119,7 +119,7 @@ async fn nothing_is_asked_beyond_the_limits_of_the_run() {
         (json!({}), &["--max-calls", "5"][..]),
         (json!({}), &["--max-usd", "0.06"][..]),
         (json!({"limits": {"usd": 0.06}}), &[][..]),
-        // Asked with another model or in another way, it is no ordinary question.
+        // Asked with another model or in another way, it is not an ordinary question.
         (json!({}), &["--model", "model-2"][..]),
         (json!({}), &["--seed", "7"][..]),
         (json!({}), &["--timeout", "60s"][..]),

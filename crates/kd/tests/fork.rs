@@ -348,7 +348,7 @@ fn a_fork_at_a_stage_goes_on_asking() {
     let why = home.run(&["why"]).out;
     assert!(!why.contains("It did not conclude."), "{why}");
     assert_eq!(messages(&known[0]), shared, "the source is unchanged");
-    // A question asked later is no part of the record.
+    // A question asked later is not part of the record.
     assert_eq!(home.run(&["ask", "-qc", "And now?"]).code, Some(0));
     let said = home.run(&["replay"]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);

@@ -150,7 +150,7 @@ async fn with_fault(wire: Wire, fault: BatchFault) {
     let said = run(&home, &RUN).await;
     let about = format!("{wire:?} {fault:?}: {}", said.err);
     if fault == BatchFault::Polls(NoAnswer::Forbidden) {
-        // A key without rights is no failure that passes: later runs go on.
+        // A key without rights is not a failure that passes: later runs go on.
         return refused_poll(&service, &home, &about).await;
     }
     let answers = answers(&home);

@@ -336,7 +336,7 @@ fn a_seal_replaces_a_file_only_if_told_so() {
     let said = home.run(&["seal", "-o", "t.seal.json", "--force"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_ne!(std::fs::read(&file).expect("read"), old);
-    // A device is no file to keep.
+    // A device is not a file to keep.
     let said = home.run(&["seal", "-o", "/dev/stdout"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.starts_with("{\"entries\""), "{}", said.out);

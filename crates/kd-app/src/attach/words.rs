@@ -6,7 +6,7 @@ use kd_core::clean::is_invisible;
 /// quotes keep a `~` from being the home folder, so the caller puts that in.
 pub(super) fn quoted(path: &str) -> String {
     let path = match path.starts_with('-') {
-        // It is no option.
+        // It is not an option.
         true => format!("./{path}"),
         false => path.to_owned(),
     };

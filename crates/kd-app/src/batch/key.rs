@@ -36,8 +36,8 @@ const IRRELEVANT: [(&str, &str); 4] = [
 pub(super) struct Recipe {
     /// The user's choices: method, options, settings, texts of roles. Another choice is another batch.
     chosen: String,
-    /// That, and what changes by itself: memory, marks, installed programs, this version of `kd`. An answer is used
-    /// again only if all of it is the same.
+    /// These, and everything that may change without the user: memory, marks, installed programs, this version of
+    /// `kd`. An answer is used again only if all of it is the same.
     whole: String,
 }
 
@@ -103,7 +103,7 @@ fn chosen(config: &Config, how: &How, roles: &BTreeMap<String, String>) -> Strin
     digest(&[&json!(parts).to_string()])
 }
 
-/// Returns whether members may be programs that are no agents of the settings: asked by their own names, or found.
+/// Returns whether members may be programs that are not agents of the settings: asked by their own names, or found.
 fn names_programs(config: &Config, how: &How) -> bool {
     let mut names: Vec<&String> = config.council.members.iter().collect();
     let model = match how {
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    /// Returns values of every type, of which a setting accepts at least one that it does not have yet.
+    /// Returns values of every type. Every setting accepts at least one of them that it does not have yet.
     fn others(kind: Kind) -> Vec<Value> {
         let seat = json!([{"model": "local", "role": "skeptic"}]);
         let words = match kind {

@@ -49,7 +49,7 @@ impl RunLog {
         })
     }
 
-    /// Adds a line. If it cannot be written, a warning says so, and the log ends there: the batch goes on.
+    /// Adds a line. If it cannot be written, a warning says so and the log ends; the batch continues.
     pub(super) fn add(&self, event: LogEvent, fill: impl FnOnce(&mut LogLine)) {
         let mut line = LogLine::new(event, &self.batch, Timestamp::now());
         fill(&mut line);

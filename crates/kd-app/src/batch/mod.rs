@@ -1,4 +1,4 @@
-//! Many questions, asked in the same way: creates or goes on with a batch, and runs it.
+//! Many questions, asked in the same way: creates or continues a batch, and runs it.
 //!
 //! Input: the questions, how they are asked, and limits for all of them together. Output: progress while it runs, and how
 //! it ended; results are in the database, and in a file if one is named.

@@ -14,7 +14,7 @@ pub struct BatchRequest {
     pub how: How,
     /// The file of questions, for lists.
     pub source: String,
-    /// The command that goes on with it, for lists.
+    /// The command that continues it, for lists.
     pub command: String,
     /// The file of results.
     pub output: Option<PathBuf>,

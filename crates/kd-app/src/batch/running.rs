@@ -31,7 +31,7 @@ pub struct Batching<'k> {
     request: BatchRequest,
     questions: Vec<Asked>,
     key: String,
-    /// The ids of threads do not matter here: only the batch to go on with.
+    /// The ids of threads do not matter here, only the batch to continue.
     old: Option<Batch>,
     fleet: Option<Prepared>,
 }
@@ -137,7 +137,7 @@ impl Batching<'_> {
         estimate::of(self.kingdom, how, &self.questions, fresh, provider, knows)
     }
 
-    /// Creates the batch or goes on with it, and starts asking. Must be called inside a tokio runtime.
+    /// Creates or continues the batch, and starts asking. Must be called inside a tokio runtime.
     ///
     /// # Errors
     /// If another process runs it, no member can answer, nothing is left of a limit, or a file cannot be written.
@@ -213,7 +213,7 @@ impl Batching<'_> {
     }
 }
 
-/// Creates a batch, or records the questions of one that goes on. Returns its id.
+/// Creates a batch, or records the questions of a batch that continues. Returns its id.
 fn recorded(
     batches: &mut Batches,
     old: Option<Batch>,

@@ -43,7 +43,7 @@ impl Running {
     /// Waits for the end.
     ///
     /// # Errors
-    /// If the batch cannot go on: see [`super::Why`] for ends that are no error.
+    /// If the batch cannot continue. [`super::Why`] has the ends that are not errors.
     pub async fn ended(&mut self) -> Result<Ended, UserError> {
         match (&mut self.task).await {
             Ok(ended) => ended,

@@ -258,7 +258,7 @@ fn topic(thread: words::Thread) -> Topic {
     }
 }
 
-/// Returns what happened to a post since it was written, in words.
+/// Describes the changes to a post since it was written.
 fn fate(store: &mut ForumStore, forum: &str, post: &words::Post) -> Result<String, ForumError> {
     if post.deleted_at.is_some() {
         return Ok("deleted".to_owned());

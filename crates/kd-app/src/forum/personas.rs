@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Reports all mistakes of all files at once.
 ///
 /// # Errors
-/// If a file cannot be read, is no persona, or changed after its text was checked.
+/// If a file cannot be read, is not a persona, or changed after its text was checked.
 pub fn load(
     folder: &Path,
     judged: Option<&BTreeMap<OsString, String>>,
@@ -100,7 +100,7 @@ pub fn is_free(folder: &Path, name: &SeatName) -> Result<(), UserError> {
 /// Writes a new persona, and returns its file.
 ///
 /// # Errors
-/// If the text is no persona, there is one of this name, or the file cannot be written.
+/// If the text is not a persona, there is one of this name, or the file cannot be written.
 pub fn create(folder: &Path, name: &SeatName, text: &str) -> Result<PathBuf, UserError> {
     Persona::parse(text).map_err(|e| UserError::usage(e.to_string()))?;
     let file = file_of(folder, name);

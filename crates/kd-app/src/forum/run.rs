@@ -79,8 +79,8 @@ pub fn wishes(settings: &[(String, String)], env: &Env) -> Vec<(String, String)>
 
 impl Site {
     /// Prepares the forum, or the visit to the remote one, and lets `act` run it; `act` also gets the names of the agents.
-    /// `say` receives each line of the log. `stop` is called when nothing but the agents can take long any more, and
-    /// returns the user's request to stop. Blocks; must not be called inside a tokio runtime.
+    /// `say` receives each line of the log. `stop` is called when only the agents can still take long. It returns
+    /// when the user asks to stop. Blocks; must not be called inside a tokio runtime.
     ///
     /// # Errors
     /// If a setting, a persona or a server is wrong, no agent takes part, a download fails, or the store fails.

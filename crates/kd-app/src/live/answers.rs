@@ -159,8 +159,8 @@ impl Bill {
     }
 }
 
-/// Returns how many samples of a member cost as much as the council, whose conclusion counts: by money, else by tokens,
-/// else by calls.
+/// Returns the number of samples of a member that cost as much as the council, including its conclusion. Compares
+/// money, otherwise tokens, otherwise calls.
 pub fn samples(council: Cost, member: Cost) -> u32 {
     let pairs = [
         // Money that leaves out a price does not compare.

@@ -102,7 +102,7 @@ pub fn records(thread: &Thread) -> Result<Option<Vec<Record>>, UserError> {
 /// Returns the newest verdict of a thread as a mark without a judgment, and its report. `None` without a deliberation,
 /// or if it decided nothing.
 ///
-/// `fell` has the verdicts of the project that are the user's own.
+/// `fell` has the verdicts of the project that the user's `kd` has reached.
 ///
 /// # Errors
 /// Those of [`records`] and [`check_own`].

@@ -1,5 +1,6 @@
-//! Which verdicts are the user's own: those that this user's `kd` saw fall. It notes a digest of each outside of the
-//! project. Whether git tracks the record, or where the folder came from, then makes no difference.
+//! Decides which verdicts are the user's own: the verdicts that this user's `kd` has reached. It notes a digest of
+//! each outside of the project. Whether git tracks the record, or where the folder came from, then makes no
+//! difference.
 
 use super::NAME_CHARS;
 use crate::error::UserError;
@@ -38,8 +39,8 @@ fn digest(mark: &Mark) -> String {
     hex(&Sha256::digest(text)[..DIGEST_BYTES])
 }
 
-/// Notes a verdict that fell, unless answers are from a record: anybody can have written them. Returns a notice if that
-/// fails: the verdict cannot be marked then.
+/// Records a new verdict, unless its answers come from a record, because anybody may have written that. Returns a
+/// notice if that fails: the verdict cannot be marked then.
 pub(crate) fn note(layout: &Layout, concluded: &Concluded<'_>) -> Option<Event> {
     if concluded.answers == Answers::Recorded {
         return None;
@@ -82,7 +83,7 @@ fn unnoted(error: &Error) -> String {
     )
 }
 
-/// Refuses a verdict that this user's `kd` did not see fall. What its members are called comes from somebody else's file
+/// Refuses a verdict that this user's `kd` has not reached. What its members are called comes from somebody else's file
 /// then, and a mark would count for the user's models of these names.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
-//! The promise about a verdict: computed once, when it falls, from the marks of the user who asks, and recorded in the
-//! thread. Every front end shows what is recorded.
+//! The promise about a verdict. It is computed once, with the verdict, from the marks of the user who asks, and
+//! recorded in the thread. Every front end shows what is recorded.
 //!
-//! A record may be somebody else's: imported, cloned or shared. Front ends that did not see the verdict fall show
+//! A record may be somebody else's: imported, cloned or shared. Front ends that open the thread later show
 //! [`Standing::words_then`], which promises the reader nothing.
 
 use crate::error::UserError;
@@ -58,7 +58,7 @@ fn promised_in(records: &[Record]) -> Vec<Promised> {
 }
 
 impl Kingdom {
-    /// Returns what the user's marks promise when a verdict falls; also without marks if a share is required.
+    /// Returns the promise of the user's marks about a new verdict; also without marks if a share is required.
     ///
     /// There are no promises for other machines or from workers of a fleet, because promises use the marks of the
     /// person who asks.

@@ -232,7 +232,7 @@ impl<'a> Scan<'a> {
         Ok(part)
     }
 
-    /// Returns the number of a part. `None` for what is no schema.
+    /// Returns the number of a part. `None` for what is not a schema.
     fn number(&self, schema: &Value) -> Option<usize> {
         self.numbers.get(&std::ptr::from_ref(schema)).copied()
     }

@@ -55,7 +55,7 @@ pub fn find(reviews: &Reviews, thread: Option<&str>) -> Result<Kept, UserError> 
 /// Reads a report written by `kd review --format json`; `-` is stdin.
 ///
 /// # Errors
-/// If the file cannot be read, or is no report of this version.
+/// If the file cannot be read, or is not a report of this version.
 pub fn read(file: &Path) -> Result<Kept, UserError> {
     let named = line(&file.display().to_string());
     let failed = |why: &dyn Display| {

@@ -84,7 +84,7 @@ fn today(env: &Env) -> Result<i64, UserError> {
     Ok(env.now()?.as_second().div_euclid(DAY_SECONDS))
 }
 
-/// Books from `least` to `most` US dollars of a budget of `budget` a day, as much as is left. `None` if less than `least`
+/// Books as much as is left of `budget` US dollars a day, from `least` to `most`. `None` if less than `least`
 /// is left, or nothing.
 ///
 /// # Errors

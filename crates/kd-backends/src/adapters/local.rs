@@ -293,7 +293,7 @@ fn foreign_lines(prompt: &Prompt, seat: &str) -> Vec<String> {
 fn labels(schema: &Value) -> Option<Vec<String>> {
     let fields = schema.get("properties")?.as_object()?;
     fields.values().find_map(|field| {
-        // A single option is no choice.
+        // A single option is not a choice.
         let labels = field.get("enum")?.as_array().filter(|l| l.len() > 1)?;
         labels
             .iter()

@@ -36,7 +36,7 @@ pub(super) struct Link {
 pub(super) struct CallFailure {
     /// The status of the response; `None` if there was no whole response.
     pub(super) code: Option<u16>,
-    /// Whether the service itself said it: an error in JSON, not the page of a proxy.
+    /// Whether the response comes from the service itself: an error in JSON, not the page of a proxy.
     pub(super) is_own: bool,
     /// The failure for the user.
     pub(super) failure: Failure,

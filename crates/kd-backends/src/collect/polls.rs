@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum consecutive responses that are no answer, such as a redirect or an HTML page, before the wait ends.
+/// Maximum consecutive responses that are not answers, such as a redirect or an HTML page, before the wait ends.
 const NONE_MAX: u32 = 6;
 /// How many pages of a list are read.
 const PAGES_MAX: usize = 100;

@@ -164,7 +164,7 @@ pub(super) fn fail_all(inner: &Inner, items: Vec<Item>, failure: &Failure) {
     }
 }
 
-/// Ends the wait for requests whose batch goes on at the provider: the next run collects it.
+/// Ends the wait for requests whose batch continues at the provider. The next run collects it.
 fn leave(inner: &Inner, items: &[Item], failure: &Failure) {
     for item in items {
         let answer = Answer::failed(failure.clone());

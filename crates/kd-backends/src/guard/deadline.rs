@@ -21,7 +21,7 @@ pub struct Silence {
 /// Limits a whole turn, retries included (`deadlines.total`).
 pub struct Total {
     inner: Arc<dyn Backend>,
-    /// Advice for a turn in which nothing was heard.
+    /// Advice for a turn without any output.
     unheard: Option<String>,
 }
 

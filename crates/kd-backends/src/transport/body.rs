@@ -1,8 +1,8 @@
 //! The body of a request to a model service. A long history is written while it is sent: all members of a round share
 //! its text, and no copy of it is made for any of them.
 //!
-//! The body is first built with a short placeholder for each piece of the history. Where a placeholder stands in the
-//! JSON, the piece is written, escaped as JSON, when the connection asks for more.
+//! The body is first built with a short placeholder for each piece of the history. When the connection asks for more,
+//! the piece is written in place of its placeholder, escaped as JSON.
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -31,7 +31,7 @@ pub(crate) struct Written {
     /// The JSON around the pieces of the history, without them.
     json: Bytes,
     history: Text,
-    /// Where the history stands in the JSON.
+    /// The position of the history in the JSON.
     cuts: Vec<Cut>,
     /// The next cut, and what is written of the JSON and of the history before it.
     next: usize,
@@ -41,8 +41,8 @@ pub(crate) struct Written {
     left: u64,
 }
 
-/// A place in the JSON at which a part of the history stands, to be escaped. Small: a long history has thousands, for each
-/// member.
+/// A position in the JSON where a part of the history is inserted and escaped. Small: a long history has thousands,
+/// for each member.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     json: u32,

@@ -1,5 +1,5 @@
-//! The conversation of a client that has tools: what it said, what the acting member said and called, and what the
-//! calls returned. Read only: texts for the record, for advisers, and for the acting member itself.
+//! The conversation of a client that has tools: its messages, the texts and calls of the acting member, and the
+//! results of the calls. Read only: texts for the record, for advisers, and for the acting member itself.
 
 use crate::clean::{clean_line, clean_text};
 use crate::request::{Picture, Prompt, Said, ToolCall, ToolChoice, ToolSpec};

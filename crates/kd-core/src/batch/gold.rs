@@ -35,7 +35,7 @@ pub enum Of {
 /// Parses a file of right answers. `id_field` names another field for the ids of questions.
 ///
 /// # Errors
-/// Bytes that are no text, a row without an id or an answer field, or no row at all.
+/// Bytes that are not text, a row without an id or an answer field, or no row at all.
 pub fn read(bytes: &[u8], form: Form, id_field: Option<&str>) -> Result<Vec<Gold>, ReadError> {
     let text = table::text(bytes)?;
     let rows: Vec<table::Row> = match form {

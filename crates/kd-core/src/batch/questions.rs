@@ -66,7 +66,7 @@ impl Form {
 /// Parses a file. Blank lines are skipped; a question without an id gets the number of its line.
 ///
 /// # Errors
-/// Bytes that are no text, a line without a question, an id that is used twice, a question that is too long, or no
+/// Bytes that are not text, a line without a question, an id that is used twice, a question that is too long, or no
 /// question at all.
 pub fn read(bytes: &[u8], form: Form, fields: &Fields) -> Result<Vec<Question>, ReadError> {
     let text = text(bytes)?;

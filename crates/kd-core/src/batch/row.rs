@@ -66,8 +66,8 @@ pub struct Row {
     pub method: Method,
     /// How it ended.
     pub status: Status,
-    /// The answer: the conclusion, the verdict, or the only member's answer; `None` if the members' answers stand side by
-    /// side.
+    /// The answer: the conclusion, the verdict, or the only member's answer; `None` if there are only the members'
+    /// separate answers.
     pub answer: Option<String>,
     /// Whether the answer was cut, and by what: `length` (the token limit) or `repetition`; `None` if it is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]

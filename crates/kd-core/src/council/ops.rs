@@ -136,7 +136,7 @@ impl Council {
         let asked = newest_question(&self.history).map_or(0, |at| self.history[at].seq);
         let answers = settled(&self.history);
         let answer = |m: &&&Message| {
-            // JSON of the whole council is no answer of the member that wrote it.
+            // JSON of the whole council is not an answer of the member that wrote it.
             let is_own = !m.is_pass() && output::value_of(m).is_none();
             m.from == seat.as_str() && m.is_sound() && is_own
         };

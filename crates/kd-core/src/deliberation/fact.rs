@@ -399,7 +399,7 @@ impl Counted {
 
     /// Returns the 95 % interval of the share of voters that put the winner first, 0 to 1, as if the members were a
     /// sample of all that could be asked (Wilson 1927). `None` without voters, for estimates, of which about half are in the
-    /// middle half in any case, and for several answers of one member. It is no probability of being right.
+    /// middle half in any case, and for several answers of one member. It is not a probability of being right.
     pub fn interval(&self) -> Option<(f64, f64)> {
         let share = kd_eval::intervals::wilson(self.backers as f64, self.voters);
         let seats: BTreeSet<&SeatName> = self.firsts.iter().map(|first| &first.seat).collect();

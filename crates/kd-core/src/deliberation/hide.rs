@@ -260,7 +260,7 @@ mod tests {
                 is_hidden || text.contains("member")
             );
         }
-        // The label of an answer is no name.
+        // The label of an answer is not a name.
         assert_eq!(
             hidden(&[("a", None)], "Why?", "A: no. Answer A."),
             "A: no. Answer A."

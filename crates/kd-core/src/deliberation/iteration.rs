@@ -59,7 +59,7 @@ const LOW: f64 = 0.5;
 /// The reason in records for a single pass.
 const OFF: &str = "iteration is off";
 
-/// Returns the reason for no further pass in words for people.
+/// Returns the reason why there is no further pass, as shown to users.
 pub(super) fn words(reason: &str) -> &str {
     match reason {
         OFF => "one pass was planned",

@@ -85,7 +85,7 @@ pub fn judge(mark: &mut Mark, word: &str, report: &Report) -> Result<(), Unjudge
 /// Marks a verdict by the right answer, read like the members' answers: the verdict is right if both are the same.
 ///
 /// # Errors
-/// The text is no answer to a question of this kind, or the verdict cannot be compared with an answer.
+/// The text is not an answer to a question of this kind, or the verdict cannot be compared with an answer.
 fn judge_by_answer(mark: &mut Mark, answer: &str, report: &Report) -> Result<(), Unjudged> {
     let question = report.plan.as_ref();
     let question = question.map_or("", |plan| plan.question.as_str());

@@ -107,7 +107,7 @@ pub const WRITING: u32 = crate::formats::WRITING.version;
 pub(super) const STATED: u32 = 3;
 /// The first version whose headings name the counted things, and which records the members that were not needed.
 pub(super) const VOICED: u32 = 4;
-/// The first version by which a chair's text that is a bare number, or a copy of the members' form, is no conclusion.
+/// The first version by which a chair's text that is a bare number, or a copy of the members' form, is not a conclusion.
 pub(super) const MEANT: u32 = 4;
 /// The version of the rules by which new plans reserve and book spending.
 pub const SPENDING: u32 = crate::formats::SPENDING.version;

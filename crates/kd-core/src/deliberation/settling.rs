@@ -135,7 +135,7 @@ fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]
             true => AnswerKind::Ranking,
             false => AnswerKind::Set,
         };
-        // An amount in the reasons for an unread yes or no is no answer: `91 is divisible by 7.`
+        // An amount in the reasons for an unread yes or no is not an answer: `91 is divisible by 7.`
         let is_told_side =
             is_told && matches!(guess, AnswerKind::Choice { options } if *options == ["yes", "no"]);
         if !is_told_side {
@@ -295,7 +295,7 @@ mod tests {
                 Some(Judged),
             ),
             ("How many?", Number, &["12", "13", "12"], None),
-            // A single answer is no evidence.
+            // A single answer is not evidence.
             ("How many?", Text, &["12"], None),
         ];
         for (question, asked, replies, want) in rows {

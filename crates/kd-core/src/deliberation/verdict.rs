@@ -47,7 +47,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Returns the reason why no further pass was made, in words for people.
+    /// Returns the reason why no further pass was made, as shown to users.
     pub fn stopped_words(&self) -> &str {
         iteration::words(&self.stopped)
     }
@@ -138,7 +138,7 @@ pub(super) fn heading(
     }
 }
 
-/// Returns what a count that is no vote of the council found; `None` if it is one.
+/// Returns what a count that is not a vote of the council found; `None` if it is one.
 fn own_words(form: Outcome, tallied: Tallied, voices: &Voices) -> Option<String> {
     let Tallied {
         backers, voters, ..

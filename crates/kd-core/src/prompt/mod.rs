@@ -97,7 +97,7 @@ fn turn(seat: &SeatName, manner: Manner, sentences: u32) -> String {
     )
 }
 
-/// Returns what the member is to do.
+/// Returns the task of the member.
 fn task(manner: Manner, sentences: u32) -> String {
     match manner {
         Manner::Answer => "Answer the question.".to_owned(),

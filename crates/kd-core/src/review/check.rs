@@ -167,7 +167,7 @@ fn spellings(path: &str) -> Vec<String> {
     names
 }
 
-/// Returns whether a path that is no name of the change looks like one outside of the tree.
+/// Returns whether a path that is not a name of the change looks like one outside of the tree.
 fn leads_out(path: &str) -> bool {
     path.starts_with(['/', '\\', '~'])
         || path.contains(":\\")

@@ -270,7 +270,7 @@ impl Reported {
     }
 
     /// Returns a fingerprint that stays the same between runs: a hash of the file and of the quoted lines, without
-    /// spacing. Members do not repeat their words, so the claim is no part of it. Of several quotes, the one that most
+    /// spacing. Members do not repeat their words, so the claim is not part of it. Of several quotes, the one that most
     /// members give counts, so that it does not matter which finding represents the cluster.
     pub fn fingerprint(&self) -> String {
         message::fingerprint(&self.cluster)

@@ -19,7 +19,7 @@ const TEXT_BYTES_MAX: usize = 4000;
 const CLAIM_CHARS_MAX: usize = 600;
 /// The largest line number accepted.
 const LINE_MAX: u64 = 10_000_000;
-/// The things of which a reply can say that there are none.
+/// The words for things that a reply can say it found none of.
 const DEFECTS: &[&str] = &[
     "bug", "bugs", "defect", "defects", "errors", "finding", "findings", "issue", "issues",
     "problem", "problems",
@@ -143,7 +143,7 @@ fn answers_schema(list: &str, name: &str, value: &Value) -> Value {
 }
 
 /// Parses the findings of a reply. An empty list is valid, and so is prose that says that there are none and nothing
-/// else: any other prose may contain a finding, and is no review.
+/// else: any other prose may contain a finding, and is not a review.
 ///
 /// # Errors
 /// If the reply is empty, holds no list of findings, ends before the first one, or lists only findings without a file

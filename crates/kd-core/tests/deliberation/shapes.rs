@@ -240,7 +240,7 @@ fn a_review_that_is_the_ballot_is_asked_for_once_more() {
     let bare = r#"{"ranking": ["{bob}", "{ann}", "{cyd}"]}"#;
     let (held, asked) = reviewed("peer-review", unclear, Some(bare));
     assert_eq!((read_of(&held).1.as_str(), asked), ("bob ann cyd", 2));
-    // Equal ratings are no ranking, and the ratings stay.
+    // Equal ratings are not a ranking, and the ratings stay.
     let equal = r#"{"{ann}": 6, "{bob}": 6, "{cyd}": 3}"#;
     let (held, asked) = reviewed("peer-review", equal, Some(bare));
     let (ratings, ranking) = read_of(&held);

@@ -186,7 +186,7 @@ fn a_ballot_for_an_open_answer_counts_in_its_own_words() {
         ),
         ("rayleigh scattering of sunlight".to_owned(), Some(sun)),
         (json!({"choice": sea}).to_string(), Some(sea)),
-        // An answer that nobody gave, and one that is no answer.
+        // An answer that nobody gave, and one that is not an answer.
         ("Refraction in ice crystals.".to_owned(), None),
         ("-".to_owned(), None),
     ] {

@@ -18,7 +18,7 @@ fn shown(ran: &Ran) -> Vec<String> {
 fn reviewed(diff: &str) -> Ran {
     let mut open = review(&["claude", "cyd", "dee"]);
     open.parts = vec![diff.to_owned()];
-    // The rest of a changed file is no subject of the review: its names are hidden.
+    // The rest of a changed file is not a subject of the review: its names are hidden.
     for file in open.files.values_mut() {
         file.push_str("\n// written by claude\n");
     }

@@ -211,7 +211,7 @@ fn replies_that_cannot_be_read_are_asked_for_once_more() {
             first == prose
         );
     }
-    // A reply that stays prose is no review, and no clean one.
+    // A reply that stays prose is not a review, and not a clean one.
     for first in [prose, "I cannot review this change."] {
         let ran = run(review(&["ann", "bob"]), |name, request| {
             Reply::Text(match (kind(request), name) {
@@ -648,7 +648,7 @@ fn findings_are_read_however_they_are_written() {
     assert_eq!(one.severity, Severity::Blocker);
 }
 
-/// A reply that cannot be read is no review: what listens to the events learns it from them.
+/// A reply that cannot be read is not a review: what listens to the events learns it from them.
 #[test]
 fn a_reply_that_cannot_be_read_is_a_failed_turn() {
     let ran = run(review(&["ann", "bob"]), |name, request| {

@@ -18,7 +18,7 @@ const BEGINNING_CHARS: usize = 32;
 /// Maximum bytes of a mark as JSON: no mark within the other limits is longer.
 pub const MARK_BYTES_MAX: usize = 4 << 20;
 
-/// Why a line of a file is no mark.
+/// Why a line of a file is not a mark.
 #[derive(Debug, thiserror::Error)]
 pub enum BadLine {
     /// It is not the JSON object of a mark.
@@ -97,7 +97,7 @@ impl Mark {
     /// the newest until then.
     ///
     /// # Errors
-    /// It is no mark, or cannot be used.
+    /// It is not a mark, or cannot be used.
     pub fn of_line(line: &str, now: Timestamp) -> Result<Self, BadLine> {
         let mut mark: Self = serde_json::from_str(line)?;
         if let Some(why) = mark.fault() {

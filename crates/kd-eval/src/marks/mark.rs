@@ -61,7 +61,7 @@ fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
         Ok(at) => return Ok(at),
         Err(error) => error,
     };
-    // A date with a time and an offset that is no time must be beyond the calendar.
+    // A date with a time and an offset that is not a time must be beyond the calendar.
     let nearest = Pieces::parse(&text).ok().and_then(|pieces| {
         pieces.time()?;
         pieces.offset()?;

@@ -87,7 +87,7 @@ fn place(p: f64) -> f64 {
     (1.0 - p.max(LEAST).log10() / LEAST.log10()).clamp(0.0, 1.0)
 }
 
-/// Returns a probability with as many digits as tell it from 0.
+/// Returns a probability with enough digits to differ from 0.
 fn small(p: f64) -> String {
     match p {
         p if p >= 0.0005 => format!("{p:.3}"),

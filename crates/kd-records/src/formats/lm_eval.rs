@@ -99,7 +99,7 @@ fn record(line: &Line, metric: &str, model: &str, task: &str, key: String) -> Re
             let right = target(&line.target).and_then(|at| (at < all.len()).then(|| name(at)));
             let gold = right.map_or_else(|| texts(&line.target), |right| vec![right]);
             let options = (all.len() > 1).then_some(all.len() as u64);
-            // A single likelihood is no choice.
+            // A single likelihood is not a choice.
             (at.filter(|_| all.len() > 1).map(name), gold, options)
         }
         None => (

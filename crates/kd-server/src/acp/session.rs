@@ -33,7 +33,7 @@ pub(super) struct Session {
     pub(super) host: Arc<dyn Host>,
     pub(super) folder: PathBuf,
     pub(super) method: Method,
-    /// Whether nothing was said in it yet.
+    /// Whether the session has no messages yet.
     pub(super) is_new: bool,
     /// Whether the user was asked about the folder's settings.
     is_asked: bool,
@@ -79,7 +79,7 @@ impl Drop for Begun<'_> {
 }
 
 impl Begun<'_> {
-    /// Notes that something was said.
+    /// Records that the session has a message.
     pub(super) fn said(&self) {
         if let Some(session) = self.sessions.lock().get_mut(&self.id) {
             session.is_new = false;
@@ -177,7 +177,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Removes the threads of sessions in which nothing was said.
+    /// Removes the threads of sessions without messages.
     pub(super) fn discard_unsaid(&self) {
         for (id, session) in self.lock().iter().filter(|(_, session)| session.is_new) {
             session.host.discard(id);

@@ -104,7 +104,7 @@ impl Presenter {
             host.page(&thread).ok().map(kd_page::shown_in_app)
         });
         let page: Value = read.await.ok()??;
-        // Texts count too: those that render to little, such as link definitions, are no shorter in the message.
+        // Texts count too: those that render to little, such as link definitions, are not shorter in the message.
         let size = page.to_string().len();
         (size <= PAGE_BYTES_MAX).then(|| MetaObject(object(json!({ PAGE: page }))))
     }

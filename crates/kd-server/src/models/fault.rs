@@ -188,7 +188,7 @@ impl From<NoAnswer> for Fault {
     fn from(why: NoAnswer) -> Self {
         match &why {
             NoAnswer::Refused(why) => Self::refused(why),
-            // It is no fault of the request.
+            // It is not a fault of the request.
             NoAnswer::Failed(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, why.to_string()),
         }
     }

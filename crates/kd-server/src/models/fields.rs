@@ -64,7 +64,7 @@ pub(super) fn parse<T: DeserializeOwned>(body: &[u8], what: &str) -> Result<T, F
 /// is above the greatest limit is that.
 ///
 /// # Errors
-/// If it is no whole number, or another negative one.
+/// If it is not a whole number, or another negative one.
 pub(super) fn limit<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u32>, D::Error> {
     let bad = || D::Error::custom("must be a whole number, or -1 for no limit");
     let number = match Value::deserialize(reader)? {
@@ -106,7 +106,7 @@ pub(super) fn form(form: &Value, param: &'static str) -> Result<Option<Value>, F
 /// Checks the schema of an answer that the council composes. `param` is the field.
 ///
 /// # Errors
-/// If it is no schema that is complete in itself.
+/// If it is not a schema that is complete in itself.
 pub(super) fn output(schema: Value, param: &'static str) -> Result<OutputSchema, Fault> {
     OutputSchema::new(schema).map_err(|bad| {
         let why = format!(

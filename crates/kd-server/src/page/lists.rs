@@ -32,7 +32,7 @@ pub(super) async fn threads(State(face): State<Arc<Face>>) -> Response {
     list(&face, Wanted::default()).await
 }
 
-/// Threads with words in a message, or older ones. Words of a search stand in no address.
+/// Threads with words in a message, or older ones. The words of a search are not part of any address.
 pub(super) async fn search(
     State(face): State<Arc<Face>>,
     wanted: Result<Json<Wanted>, JsonRejection>,

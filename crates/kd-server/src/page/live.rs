@@ -9,8 +9,8 @@
 //! | `{"ended": seat}` | its answer is in the thread, or will not come |
 //! | an empty line | keep-alive |
 //!
-//! Reviews, ballots and other forms that the program reads are not shown as text. What a turn is for stands in the
-//! records: pieces of a member wait until the thread was read after they came.
+//! Reviews, ballots and other forms that the program reads are not shown as text. The purpose of a turn is in the
+//! records: pieces of a member's answer wait until the thread has been read after they arrived.
 
 use crate::blocking::off;
 use axum::body::{Body, Bytes};

@@ -38,7 +38,7 @@ impl Batches {
     /// Opens a project's file; `None` if it does not exist.
     ///
     /// # Errors
-    /// It is not the user's own, is no database of batches, or was written by a newer `kd`.
+    /// It is not the user's own, is not a database of batches, or was written by a newer `kd`.
     pub fn find(dirs: &UserDirs, project: &str) -> Result<Option<Self>, Error> {
         let path = path(dirs, project)?;
         match private::open(&path, OFlags::RDONLY)? {

@@ -133,7 +133,7 @@ pub(super) fn first(tx: &mut Tx<'_>, want: Want<'_>, ended: &[i64]) -> Result<Fi
 }
 
 impl First {
-    /// Returns what was claimed, if that is all there is to say; else [`rest`] does what is left.
+    /// Returns the claimed jobs if that is the whole result; otherwise [`rest`] does the remaining work.
     pub(super) fn is_all(&mut self, cursor: Cursor) -> Option<(Claimed, Cursor)> {
         let none = |idle| Some((Claimed::none(idle), cursor));
         let Some(about) = &self.about else {
@@ -435,7 +435,7 @@ fn burst(every: i64) -> i64 {
     (BURST_MICROS - every).max(0)
 }
 
-/// Returns what is left of a batch of which nothing is due.
+/// Returns the remaining work of a batch that has nothing due.
 fn idle(tx: &mut Tx<'_>, batch: &str) -> Result<Idle, FleetError> {
     let row = tx.row(
         concat!(

@@ -132,7 +132,7 @@ impl<'q> Columns<'q> {
     }
 }
 
-/// Sets what the command that goes on with a batch has chosen; takes back that a limit has ended it.
+/// Stores the choices of the command that continues a batch, and clears the mark that a limit has ended it.
 pub(super) fn go_on(tx: &mut Tx<'_>, new: &NewFleetBatch) -> Result<(), FleetError> {
     let limit = |limit: Option<u64>| limit.map(signed);
     let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);

@@ -163,7 +163,7 @@ pub(super) fn may_pass(error: &postgres::Error) -> bool {
         Some(db) => {
             is_full(error) || LATER.contains(db.code()) || db.code().code().starts_with("08")
         }
-        // Everything that is no answer of the server: the connection.
+        // Everything that is not an answer of the server: the connection.
         None => {
             error.is_closed()
                 || std::error::Error::source(error)

@@ -1,4 +1,4 @@
-//! Erasing a batch, or a question of one, with everything that was said to it.
+//! Erases a batch, or one of its questions, with all answers.
 
 use super::error::FleetError;
 use super::link::Tx;
@@ -97,7 +97,7 @@ pub(super) fn forget(
     Ok(erased)
 }
 
-/// Returns the batches and places of what is to be erased.
+/// Returns the batches and places of the questions to erase.
 fn wanted(
     tx: &mut Tx<'_>,
     batch: &str,

@@ -100,7 +100,7 @@ fn heads(tx: &mut Tx<'_>, most: usize) -> Result<Vec<Overview>, FleetError> {
     let mut all = Vec::new();
     for row in rows {
         let id: String = row.try_get(0)?;
-        // Something that `kd` never writes is no batch.
+        // Something that `kd` never writes is not a batch.
         if is_id(&id) {
             all.push(Overview {
                 id,

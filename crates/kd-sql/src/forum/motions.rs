@@ -529,7 +529,7 @@ fn changes_nothing(
     Ok(Some(format!("`{key}` is `{value}` already")))
 }
 
-/// Checks that the decider is a person whose role may decide motions. An agent may have a high role, but is no person.
+/// Checks that the decider is a person whose role may decide motions. An agent may have a high role, but is not a person.
 fn check_decider(db: &mut Db, motion: &Motion, by: &str) -> Result<(), ForumError> {
     let role = order::giver(db, &motion.forum, by)?;
     let kind = accounts::find(db, &motion.forum, by)?.map_or(Kind::Person, |account| account.kind);

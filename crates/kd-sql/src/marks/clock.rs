@@ -51,8 +51,8 @@ pub(super) fn in_order(mut rows: Vec<(i64, Mark)>, now: Timestamp) -> Vec<Mark> 
 /// The smallest step of a time.
 const TICK: jiff::SignedDuration = jiff::SignedDuration::from_nanos(1);
 
-/// Returns which times are part of the longest sequence that never falls and ends by `now`; of several, of the one with
-/// the earliest times.
+/// Returns which times are part of the longest non-decreasing sequence that ends by `now`. If there are several, uses
+/// the one with the earliest times.
 fn rising(times: &[Timestamp], now: Timestamp) -> Vec<bool> {
     // For each length, the sequence of it that ends earliest, by the place of its end.
     let mut ends: Vec<usize> = Vec::new();

@@ -68,7 +68,7 @@ fn a_journal_that_names_another_file_is_refused_and_the_file_stays() {
     let error = open(&file).unwrap_err();
     assert!(error.to_string().contains("names another file"), "{error}");
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "secret");
-    // Our own leftover journal is no obstacle.
+    // Our own leftover journal is not an obstacle.
     std::fs::write(&beside, "").unwrap();
     assert_eq!(open(&file).unwrap().threads(MAIN, 9).unwrap().len(), 1);
 }

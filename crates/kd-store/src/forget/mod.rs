@@ -102,7 +102,7 @@ pub enum Scope {
     Messages(BTreeSet<u32>),
 }
 
-/// A thread of which something is forgotten.
+/// A thread in which something is forgotten.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The thread.
@@ -237,7 +237,7 @@ impl<'j> Job<'j> {
         self.pieces.are_in(text)
     }
 
-    /// Returns the threads of which something is forgotten, the requested one last.
+    /// Returns the threads in which something is forgotten, the requested thread last.
     pub fn targets(&self) -> &[Target] {
         &self.targets
     }

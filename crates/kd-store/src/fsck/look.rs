@@ -381,7 +381,7 @@ fn others(
     Ok(())
 }
 
-/// Reports the pictures and documents of a message of which there is no copy.
+/// Reports the pictures and documents of a message that have no copy.
 fn missing_copies(folder: &Folder, entry: &Entry, bytes: &[u8], findings: &mut Vec<Finding>) {
     for named in attachments::named_in(&entry.name, bytes) {
         if let Ok(None) = folder.look(&*named.copy) {

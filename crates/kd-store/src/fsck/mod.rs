@@ -51,7 +51,7 @@ pub enum Kind {
     FiveDigits,
     /// A message of the user chooses an answer that does not exist. It is read as a message that asks.
     StrayChoice,
-    /// A message of the user names a picture or document of which there is no copy. Members are not shown it.
+    /// A message of the user names a picture or document that has no copy. Members are not shown it.
     NoCopy,
     /// A copy of a picture or document has other bytes than its name says. Members are not shown it.
     OddCopy,

@@ -108,7 +108,7 @@ impl Keymap {
         (map, wrong)
     }
 
-    /// Returns the table with changes, of which no two want the same key.
+    /// Returns the table with changes, if no two of them want the same key.
     fn changed(wanted: &[(Action, Vec<Key>)]) -> Self {
         let is_free = |key: &Key| wanted.iter().all(|(_, keys)| !keys.contains(key));
         let is_kept = |action: &Action| wanted.iter().all(|(changed, _)| changed != action);

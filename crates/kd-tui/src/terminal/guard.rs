@@ -24,7 +24,7 @@ pub(super) enum Typed {
 /// Takes the terminal: changes the modes of stdin and writes `enter`; [`restore`] undoes both, with `leave`.
 ///
 /// # Errors
-/// If stdin is no terminal, or its modes cannot be changed; then nothing is taken.
+/// If stdin is not a terminal, or its modes cannot be changed; then nothing is taken.
 pub(super) fn take(
     change: impl FnOnce(&mut Termios),
     typed: Typed,

@@ -117,7 +117,7 @@ fn last_block(text: &str) -> usize {
 /// Closes emphasis and code opened in the tail, so that marks do not flicker until their end arrives.
 fn mend(text: &str) -> String {
     let mut out = text.trim_end_matches([' ', '\n']).to_owned();
-    // The bar of a new row is no row yet, and would end its table for a moment.
+    // The bar of a new row is not a row yet, and would end its table for a moment.
     if out.ends_with("\n|") {
         out.truncate(out.len() - 2);
     }

@@ -25,8 +25,8 @@ pub struct Found {
 /// Finds the `http` and `https` addresses in these of the laid-out lines; `line` returns a line by its number. It is only
 /// called for these lines and for the lines where one of their addresses begins or ends.
 ///
-/// An address goes on in the next line only where its word was cut. One that runs into a letter or digit that is not
-/// ASCII is none: it would look like another host.
+/// An address continues in the next line only where its word was broken. One that runs into a letter or digit that is
+/// not ASCII is none: it would look like another host.
 pub fn find<'l>(line: impl Fn(usize) -> Option<&'l Line>, shown: Range<usize>) -> Vec<Found> {
     let mut found = Vec::new();
     let (first, is_inside) = begin_of(&line, shown.start);
@@ -60,8 +60,8 @@ pub fn find<'l>(line: impl Fn(usize) -> Option<&'l Line>, shown: Range<usize>) -
     found
 }
 
-/// Returns the first line of the word that goes on in a line, and whether the word is too long for an address and
-/// begins before.
+/// Returns the first line of the word that continues in a line, and whether the word is too long for an address and
+/// begins earlier.
 fn begin_of<'l>(line: &impl Fn(usize) -> Option<&'l Line>, mut first: usize) -> (usize, bool) {
     let mut bytes = 0;
     while let Some(before) = first.checked_sub(1).and_then(line).filter(|l| is_cut(l)) {
@@ -158,7 +158,7 @@ impl Address {
     }
 }
 
-/// Returns whether the last word of a line goes on in the next one.
+/// Returns whether the last word of a line continues in the next one.
 fn is_cut(line: &Line) -> bool {
     line.last().is_some_and(|span| span.cut)
 }
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// Links in these lines of a text of which every line begins with a number, and the numbers of the lines read.
+    /// The links in these lines of a text whose lines begin with numbers, and the numbers of the lines read.
     fn shown(lines: &[Line], shown: Range<usize>) -> (Vec<Found>, Vec<usize>) {
         let read = std::cell::RefCell::new(Vec::new());
         let found = find(

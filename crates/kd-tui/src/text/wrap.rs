@@ -12,7 +12,7 @@ pub struct Span {
     pub style: Style,
     /// Its text, without newlines or control characters.
     pub text: String,
-    /// Whether the text goes on at the beginning of the next line: the line was broken here, inside a word.
+    /// Whether the line was broken inside a word, which continues at the beginning of the next line.
     pub cut: bool,
     /// Whether the line was broken here between two words.
     pub wraps: bool,

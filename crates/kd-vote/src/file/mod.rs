@@ -67,7 +67,7 @@ pub struct ReadError {
 
 const SHAPES: &str = r#"a poll is {"candidates": ["A", "B"], "ballots": [["A", "B"], {"n": 3, "ranks": ["B"]}]}; a ballot is {"voter": "ada", "choice": "A"}"#;
 
-/// The reason why an object is no ballot.
+/// The reason why an object is not a ballot.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 enum BadBallot {
     /// It marks nothing.
@@ -80,7 +80,7 @@ enum BadBallot {
         found: &'static str,
         wanted: &'static str,
     },
-    /// The number of voters is no whole number.
+    /// The number of voters is not a whole number.
     #[error("`n` is {0}: how many cast this ballot, a whole number")]
     Count(String),
     /// A number out of range.

@@ -11,7 +11,7 @@ const WRITE_INS: &str = "Undeclared Write-ins";
 /// The reason why a setting cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BadRules {
-    /// A maximum that is no number.
+    /// A maximum that is not a number.
     #[error("`rules.{key}` is {value}: a whole number, `max` or `unlimited`")]
     Number { key: String, value: String },
     /// An unknown treatment of ballots with two marks at one rank.

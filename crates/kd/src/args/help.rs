@@ -222,7 +222,7 @@ fn fit_line(line: &str, columns: usize, example: bool) -> Vec<String> {
     lines
 }
 
-/// Returns whether a line of the examples has no command: it goes on with the comment above it.
+/// Returns whether a line of the examples has no command, but continues the comment above it.
 fn is_comment(line: &str) -> bool {
     let indent = line.len() - line.trim_start().len();
     indent > EXAMPLE_INDENT && split(line, indent).1.is_empty()

@@ -198,7 +198,7 @@ pub(crate) fn line(progress: &Progress, elapsed: Duration) -> String {
 
 /// Returns the progress as a region that is repainted.
 ///
-/// Without a `hint` the run is ending: nothing is said about its time or keys.
+/// Without a `hint` the run is ending, and the line has no time and no keys.
 pub(crate) fn region(
     progress: &Progress,
     elapsed: Duration,

@@ -111,7 +111,7 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns whether settings below `key` have names of the user's own, of which there may be none: `chat.keys`, `agents`.
+/// Returns whether settings below `key` have names that the user chooses; there may be none: `chat.keys`, `agents`.
 fn is_section(key: &str) -> bool {
     let key = key.trim_end_matches('.');
     let mut known = KEYS.iter().filter_map(|known| known.path.split_once(".<"));

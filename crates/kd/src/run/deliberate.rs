@@ -338,7 +338,7 @@ fn finish((args, here): (&Deliberate, &Here), folder: &Path, view: &View) -> Res
     Ok(())
 }
 
-/// Adds to the JSON object what is promised about the verdict, if anything: by the user's own marks, as it just fell.
+/// Adds the promise about the new verdict to the JSON object, if the user's own marks give one.
 fn with_warranty(mut value: Value, report: &Report) -> Value {
     if let (Some(promised), Some(fields)) = (&report.promised, value.as_object_mut()) {
         fields.remove("promised_then");
@@ -377,7 +377,7 @@ fn show_promise(args: &Deliberate, promised: Option<&Standing>, played: &Played,
     wrap(&words, room).iter().for_each(|line| notice_line(line));
 }
 
-/// Says why a continued deliberation promises nothing, unless a notice said it when the verdict fell.
+/// Says why a continued deliberation promises nothing, unless a notice at the verdict already did.
 fn say_why_none(args: &Deliberate, report: &Report, played: &Played) {
     let is_said = report.notices.iter().any(|notice| notice == FROM_RECORD);
     let is_shown = is_said && !args.output.quiet;

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Default number of possible answers: free text has many, of which few are given.
+/// Default number of possible answers: free text has many, but few are given.
 const OPTIONS: u64 = 20;
 
 pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {

@@ -88,7 +88,7 @@ fn download(step: &Download, bar: &mut Option<Bar>) {
     }
 }
 
-/// Returns the columns in which a bar is drawn; `None` if stderr is no terminal that can repaint a line.
+/// Returns the columns in which a bar is drawn; `None` if stderr is not a terminal that can repaint a line.
 fn drawing_columns() -> Option<usize> {
     let can_repaint = std::env::var("TERM").is_ok_and(|term| term != "dumb");
     let size = kd_tui::terminal::size_of_stderr().filter(|_| can_repaint);

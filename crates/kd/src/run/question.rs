@@ -86,7 +86,7 @@ fn join(command: &str, asked: &str, piped: &str) -> Result<Question, Error> {
     Ok(question)
 }
 
-/// Puts piped input into a fence, so that no character of it is a mark: a `+` of a diff is no list.
+/// Puts piped input into a fence, so that no character of it is a mark: a `+` of a diff is not a list.
 fn fenced(piped: &str) -> String {
     let fence = kd_core::markdown::fence(&[piped]);
     format!("{fence}\n{piped}\n{fence}")

@@ -1,4 +1,4 @@
-//! What editors of other versions send: forks, models, cancelled requests, lines that are no messages.
+//! What editors of other versions send: forks, models, cancelled requests, lines that are not messages.
 
 use super::{Agent, council, prompt, text_of};
 use crate::support::Home;

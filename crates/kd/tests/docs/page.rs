@@ -115,7 +115,7 @@ pub(crate) fn shown(text: &str) -> Vec<Shown> {
         }
     }
     for last in &mut found {
-        // A blank line before the next command is no output.
+        // A blank line before the next command is not output.
         while last
             .output
             .last()

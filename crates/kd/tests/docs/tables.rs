@@ -142,7 +142,7 @@ fn every_slash_command_has_a_row_in_the_page_of_the_chat() {
         .filter(|line| line.starts_with("| `/"))
         .collect();
     for command in kd_core::slash::COMMANDS {
-        // `/mode` is no row for `/model`.
+        // `/mode` is not a row for `/model`.
         let named = |row: &&str| {
             row.split('`')
                 .any(|code| code.split([' ', '/']).nth(1) == Some(command.name))

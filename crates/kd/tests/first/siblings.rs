@@ -104,7 +104,7 @@ fn the_demo_model_is_told_wherever_it_answers() {
     chat.press("/quit\r");
     let (code, shown) = chat.end();
     assert_eq!(code, 0, "{shown}");
-    // A model that was chosen is no demo.
+    // A model that was chosen is not a demo.
     let set = [
         "config",
         "set",

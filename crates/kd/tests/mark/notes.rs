@@ -60,7 +60,7 @@ fn a_verdict_that_cannot_be_noted_is_said_when_it_falls_and_so_is_the_file() {
     let said = home.run(&["mark", "right"]);
     assert_eq!(said.code, Some(2), "{}", said.out);
     assert!(said.err.contains("fall here"), "{}", said.err);
-    // What is no file cannot be written either.
+    // What is not a file cannot be written either.
     fs::remove_file(&file).expect("removed");
     fs::create_dir(&file).expect("a folder");
     is_told_once(

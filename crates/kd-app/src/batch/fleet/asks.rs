@@ -61,7 +61,8 @@ pub(super) fn of(kingdom: &Kingdom, how: &How, planned: bool) -> Result<Asks, Us
     })
 }
 
-/// Returns the digest of how a batch is asked; `lasting`: without what changes by itself.
+/// Returns the digest of how a batch is asked. `lasting` leaves out everything that may change without the user, such
+/// as versions.
 pub(super) fn recipe(asks: &Asks, lasting: bool) -> String {
     let mut parts: Parts = serde_json::from_str(&asks.parts).unwrap_or_default();
     if lasting {

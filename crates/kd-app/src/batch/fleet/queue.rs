@@ -17,7 +17,7 @@ use kd_store::{Layout, carried};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Pauses between two looks at a batch of which nothing is due: the first, doubled up to the maximum.
+/// Pauses between two looks at a batch without due questions: the first pause, doubled up to the maximum.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
 /// A worker waits for a question that is due so soon, and does not look for another batch.

@@ -1,4 +1,4 @@
-//! Running a batch over a fleet: creates it or goes on with it, asks too, and collects what comes.
+//! Runs a batch over a fleet: creates or continues it, asks questions too, and collects the results.
 
 use super::super::drive::{Progress, Stop};
 use super::super::request::{BatchRequest, FleetRequest};
@@ -101,7 +101,7 @@ impl Prepared {
         outside(|| Ok(open(&self.fleet.store)?.known(questions)?))?
     }
 
-    /// Creates the batch or goes on with it, and starts asking. Must be called inside a tokio runtime.
+    /// Creates or continues the batch, and starts asking. Must be called inside a tokio runtime.
     pub(in super::super) fn start(
         self,
         kingdom: &Kingdom,

@@ -143,7 +143,8 @@ impl State {
         }
     }
 
-    /// Tells how fast batches go on: as observed, and before that as far as workers have counted their time.
+    /// Reports the speed of batches: the observed speed, and until that is known, the speed from the time that
+    /// workers have counted.
     fn observe(&mut self, batches: &mut [Overview], workers: &[Worker], now: Instant) {
         let asking = |worker: &&Worker| worker.state() == WorkerState::Working;
         let asking = workers.iter().filter(asking).count();

@@ -375,7 +375,7 @@ struct SetModel {
     model_id: String,
 }
 
-/// A permission request, of which only the kinds of its options must match the protocol.
+/// A permission request. Only the kinds of its options must match the protocol.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/request_permission", response = RequestPermissionResponse)]
 #[serde(rename_all = "camelCase", default)]
@@ -586,7 +586,7 @@ mod tests {
         let (mut talk, words) = greeted(question(true, None));
         let words = reply(&mut talk, &words, "result", &offers("yolo"));
         assert_eq!(methods(&words), ["session/prompt"]);
-        // An option that does not apply is no mode.
+        // An option that does not apply is not a mode.
         let option = json!({"sessionId": "s", "configOptions": [{"id": "mode", "currentValue": "build",
             "options": [{"value": "build"}, {"value": "plan"}]}]});
         let (mut talk, words) = greeted(question(false, None));

@@ -64,12 +64,12 @@ pub(in crate::adapters) trait Talk: Send {
         true
     }
 
-    /// Returns why this turn must not go on, asked or not, although the agent would.
+    /// Returns why this turn must not continue, although the agent would; the agent may have been asked already.
     fn forbidden(&self) -> Option<Failure> {
         None
     }
 
-    /// Returns why this conversation cannot go on, if so.
+    /// Returns the reason if this conversation cannot continue.
     fn broken(&self) -> Option<Failure> {
         None
     }

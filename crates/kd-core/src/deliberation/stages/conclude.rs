@@ -149,7 +149,7 @@ fn is_idle_number(plan: &Plan, board: &Board, text: &str) -> bool {
         let mut words = answer.split(|c: char| !c.is_alphanumeric() && c != '.' && c != '-');
         words.any(|word| word.trim_end_matches('.') == text)
     };
-    // A confidence is no answer.
+    // A confidence is not an answer.
     let answers = |text: &str| {
         let mut lines = text.lines();
         lines.any(|line| marked(line, "confidence").is_none() && says(line))

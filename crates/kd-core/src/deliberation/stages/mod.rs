@@ -219,7 +219,8 @@ pub static STAGES: &[&Stage] = &[
     &conclude::STAGE,
 ];
 
-/// Returns whether a stage only adds to the result: if a limit prevents it or its member fails, the result stands.
+/// Returns whether a stage only adds to the result: if a limit prevents it or its member fails, the result is
+/// unchanged.
 pub(super) fn is_aside(stage: &Stage) -> bool {
     [sameness::STAGE.name, ask_back::STAGE.name].contains(&stage.name)
 }

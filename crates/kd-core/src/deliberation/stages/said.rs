@@ -242,7 +242,7 @@ fn label_of(value: &Value, options: &Options) -> Option<usize> {
 }
 
 /// Returns the labels in the order of a JSON value, best first: a list of labels or of objects, an object of places or
-/// by place, a line. `None` if it is no order.
+/// by place, a line. `None` if it is not an order.
 pub(super) fn order(value: &Value, options: &Options, count: usize) -> Option<Vec<usize>> {
     let placed = |name: &str, value: &Value| {
         let at = options.stated(name)?;

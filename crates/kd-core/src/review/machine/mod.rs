@@ -115,8 +115,8 @@ struct Sum {
     failed: Vec<String>,
 }
 
-/// Returns the text whose names stay: the change, and what the user asks to mind. A name that is elsewhere in a changed file
-/// is no subject of the review.
+/// Returns the text whose names stay: the change, and what the user asks to mind. A name elsewhere in a changed file
+/// is not part of the review.
 fn subject(open: &OpenReview) -> String {
     let texts = open.parts.iter().chain([&open.guidance]);
     let texts: Vec<&str> = texts.map(String::as_str).collect();

@@ -150,7 +150,7 @@ pub(crate) fn all(report: &Report, columns: usize, styles: Styles) -> Vec<String
 
 /// Formats the votes of the members.
 pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<String> {
-    // One voice is no vote.
+    // One voice is not a vote.
     let Some(counted) = report.count().filter(|counted| !counted.is_one_voice()) else {
         return Vec::new();
     };

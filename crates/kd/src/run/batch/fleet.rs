@@ -4,7 +4,7 @@ use super::{Error, Exit, Here, METHODS};
 use crate::args::batch::{Run, Store as StoreArgs};
 use kd_app::batch::fleet::{self, FleetRequest, LEASE_MIN, Store};
 
-/// The variable with the address of the database. It is no setting, so that no folder can set it.
+/// The variable with the address of the database. It is not a setting, so that no folder can set it.
 const VARIABLE: &str = "KD_BATCH_STORE";
 
 /// Returns the database of a command: from its option, otherwise from the environment.

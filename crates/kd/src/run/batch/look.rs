@@ -108,7 +108,7 @@ pub(super) fn cancel(args: &Cancel, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Cancels what the batch has at providers; a provider that does not answer is no reason to go on asking.
+/// Cancels what the batch has at providers; a provider that does not answer does not stop the cancellation.
 fn cancel_at_providers(batches: &Batches, batch: &Batch, here: &Here) -> Result<(), Error> {
     if batches.parcels(&batch.about.id)?.is_empty() {
         return Ok(());

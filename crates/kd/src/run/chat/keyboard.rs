@@ -46,7 +46,7 @@ impl Input {
     }
 }
 
-/// A message of a program that drives the chat: it may have several lines, and is no command.
+/// A message of a program that drives the chat: it may have several lines, and is not a command.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said {

@@ -99,7 +99,7 @@ fn compare(
     );
     kingdom.end_shared()?;
     kingdom.unshare_private(layout, folder)?;
-    // An end before the last answer is no error: the question is not compared. What requests in flight cost is unknown
+    // An end before the last answer is not an error: the question is not compared. What requests in flight cost is unknown
     // then, so that all that was reserved counts as spent.
     if asked?.is_ok() {
         reserved.settle(shared.live.spent().usd())?;

@@ -236,7 +236,7 @@ fn read(path: &Path, source: &str) -> Result<Vec<Known>, Error> {
     Ok(known)
 }
 
-/// Returns the command that goes on with a run.
+/// Returns the command that continues a run.
 fn command(args: &Eval, questions: Option<&Path>) -> String {
     let file = questions.map(|path| format!(" {}", path.display()));
     let members = match args.members.is_empty() {
@@ -334,7 +334,7 @@ pub(in crate::run) struct GoesOn<'a> {
 }
 
 impl GoesOn<'_> {
-    /// Waits until the condition does not hold any more.
+    /// Waits until the condition is false.
     async fn over(self) {
         while (self.holds)() {
             match self.changed {
@@ -347,8 +347,8 @@ impl GoesOn<'_> {
     }
 }
 
-/// Asks all ways, without the council if its cost is known already. Returns the exit code if they did not come to an end.
-/// Once `goes_on` does not hold any more, requests in flight are stopped and nothing more is sent; `None` always holds.
+/// Asks all ways, without the council if its cost is known already. Returns the exit code if they did not finish.
+/// Once `goes_on` is false, requests in flight are stopped and nothing more is sent; `None` is always true.
 pub(in crate::run) fn ask(
     live: &mut Live,
     mut council: Option<Cost>,

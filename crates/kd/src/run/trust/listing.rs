@@ -96,7 +96,7 @@ impl Block {
         }
     }
 
-    /// Creates a block of files, of which a screen shows the first.
+    /// Creates a block of files; a screen shows the first of them.
     pub(super) fn of_files(heading: impl Into<String>) -> Self {
         Self {
             rows_max: Some(FILE_ROWS_MAX),
