@@ -1,10 +1,11 @@
 //! Files that the user attaches to a message: found in the words that were typed, checked, and read once.
 //!
-//! `@PATH` names a file where no member has that name and the file exists. It is opened once: what is asked about and shown is
-//! what is read. A file outside the working folder, or one whose name says that it holds secrets, needs consent. Only
-//! regular files are attached. UTF-8 text, up to [`FILE_BYTES_MAX`], becomes part of the message ([`kd_core::attached`]), so
-//! that its file, every later prompt, limits and the masking of secrets treat it as text of the user. Pictures and
-//! PDF documents, recognized by their first bytes, go with the message: [`kd_core::media`].
+//! `@PATH` names a file where no member has that name and the file exists. Each file is opened once, so the user is
+//! asked about exactly the content that is sent. A file outside the working folder, or one whose name says that it
+//! holds secrets, needs consent. Only regular files are attached. UTF-8 text, up to [`FILE_BYTES_MAX`], becomes part
+//! of the message ([`kd_core::attached`]), so that its file, every later prompt, limits and the masking of secrets
+//! treat it as text of the user. Pictures and PDF documents, recognized by their first bytes, go with the message:
+//! [`kd_core::media`].
 
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
@@ -334,7 +335,7 @@ impl Attached {
     }
 }
 
-/// Returns the prices of what members read.
+/// Returns the prices of input for the members.
 pub fn prices<'m>(
     config: &Config,
     members: impl IntoIterator<Item = &'m Member>,

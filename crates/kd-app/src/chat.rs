@@ -153,8 +153,8 @@ pub trait ChatHost: Send + Sync + 'static {
         muted: &[SeatName],
     ) -> Result<Aside, UserError>;
 
-    /// Attaches the files that a message names where the user `typed` it, not in what was pasted. `agreed` is the user's
-    /// consent to what [`Unsaid::Asks`] said about this message.
+    /// Attaches the files that a message names in the text that the user `typed`, not in pasted text. `agreed` is the
+    /// user's consent to what [`Unsaid::Asks`] said about this message.
     ///
     /// # Errors
     /// If a file cannot be attached, or needs consent.

@@ -357,7 +357,7 @@ pub(crate) fn marks(_env: &Env, _kind: &str) -> (Arc<Evidence>, Option<String>) 
     (unmarked(), None)
 }
 
-/// Returns what is known about models without any mark.
+/// Returns the published results of models, without any marks.
 fn unmarked() -> Arc<Evidence> {
     Evidence::default().with(Published::all()).into()
 }

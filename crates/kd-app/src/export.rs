@@ -97,7 +97,7 @@ pub fn write_redacted(
     Ok(())
 }
 
-/// Returns what was promised about the verdicts of a thread. The user's marks are private.
+/// Returns the promises about the verdicts of a thread. The user's marks are private.
 fn promised(open: &Thread, redacts: bool) -> Vec<Promised> {
     match redacts {
         true => Vec::new(),

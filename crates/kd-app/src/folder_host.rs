@@ -161,8 +161,8 @@ impl FolderHost {
         (host, left_out)
     }
 
-    /// Returns whether readers may see a record, and leaves out of it what tells how the owner marks verdicts, which is not
-    /// for other machines.
+    /// Returns whether readers may see a record. Removes from it everything that reveals how the owner marks
+    /// verdicts, which other machines must not see.
     fn is_for_readers(&self, record: &mut Record) -> bool {
         !self.kingdom.config().serves_others || without_marks(&mut record.event)
     }
@@ -379,7 +379,7 @@ impl FolderHost {
         }
     }
 
-    /// Returns what is held back of the folder, in one line.
+    /// Returns one line that lists the settings of the folder that are held back.
     fn held(&self) -> Option<String> {
         let project = self.kingdom.project();
         project.holds_back().then(|| trust::held_line(project))

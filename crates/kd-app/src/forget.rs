@@ -1,4 +1,4 @@
-//! Forgetting threads: finds where they left traces, and removes what is `kd`'s.
+//! Forgets threads: finds their traces, and removes the traces in files of `kd`.
 
 mod elsewhere;
 mod posts;
@@ -33,7 +33,7 @@ pub struct Holders {
     posts: bool,
 }
 
-/// A thread to forget, or a message of one, and what was found of it.
+/// A thread to forget, or a message of a thread, and the traces that were found.
 pub struct Traced<'h> {
     /// The thread.
     pub place: Place,
@@ -96,8 +96,8 @@ impl Holders {
             .collect()
     }
 
-    /// Finds what exists of threads, or of one message of each. With `copies`, the copies of its messages in forks are
-    /// forgotten, too.
+    /// Finds the traces of threads, or of one message of each thread. With `copies`, the copies of its messages in
+    /// forks are forgotten, too.
     ///
     /// # Errors
     /// A place cannot be read, or a thread has no such message.

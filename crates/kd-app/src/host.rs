@@ -152,7 +152,7 @@ pub struct Listed {
     pub opened: Option<Timestamp>,
     /// The time of its newest message.
     pub updated: Option<Timestamp>,
-    /// For a search, the newest message with the words: its number, and the words with what surrounds them.
+    /// For a search, the newest message with the words: its number, and the words with the text around them.
     pub found: Option<(u32, String)>,
 }
 
@@ -172,7 +172,7 @@ pub struct Listing {
 pub struct Candidate {
     /// Its name.
     pub name: String,
-    /// Its model, or what serves it.
+    /// Its model, or its backend.
     pub model: String,
     /// Whether it is asked unless others are named.
     pub is_usual: bool,
@@ -358,7 +358,7 @@ pub trait Host: Send + Sync + 'static {
     /// If the thread does not exist or cannot be read.
     fn page(&self, id: &str) -> Result<kd_page::Thread, Refusal>;
 
-    /// Reports what happens in a thread until the returned value is dropped. Asks no member and writes nothing.
+    /// Reports the events of a thread until the returned value is dropped. Asks no member and writes nothing.
     ///
     /// # Errors
     /// If the thread does not exist or cannot be watched.

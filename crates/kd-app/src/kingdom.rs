@@ -31,7 +31,7 @@ pub struct Kingdom {
     loaded: Loaded,
     /// The backends for these settings; opened when first needed, so that questions share connections and models.
     engine: OnceLock<Engine>,
-    /// Whether sessions begin with an event that tells what is held back.
+    /// Whether sessions begin with an event that lists the settings held back.
     announces: bool,
 }
 
@@ -145,7 +145,7 @@ impl Kingdom {
         engine.map_or_else(Spent::default, |engine| engine.spending().used())
     }
 
-    /// Whether sessions tell what is held back.
+    /// Whether sessions list the settings held back.
     pub(crate) fn announces(&self) -> bool {
         self.announces
     }

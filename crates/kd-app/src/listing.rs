@@ -78,8 +78,8 @@ fn listed_of(
     })
 }
 
-/// Returns the newest message of a thread that contains words, given in lower case: its number, and the words with what
-/// surrounds them.
+/// Returns the newest message of a thread that contains words, given in lower case: its number, and the words with
+/// the text around them.
 fn found_in(thread: &Thread, words: &str) -> Result<Option<(u32, String)>, UserError> {
     let messages = thread.messages()?.messages;
     Ok(messages.iter().rev().find_map(|message| {

@@ -259,7 +259,8 @@ impl Live {
         &self.known
     }
 
-    /// Estimates what each way spends. Before the others are asked, samples are estimated by the calls of the council.
+    /// Estimates the spending of each way. Before the others are asked, samples are estimated by the calls of the
+    /// council.
     ///
     /// # Errors
     /// If there is no plan within the limits.
@@ -300,7 +301,7 @@ impl Live {
         self.request.limits
     }
 
-    /// Sets what all ways together may spend.
+    /// Sets the limits on the spending of all ways together.
     pub(crate) fn limit_usd(&mut self, usd: f64) {
         self.request.limits.usd = Some(usd);
     }
@@ -328,7 +329,7 @@ impl Live {
         self.spent += spent;
     }
 
-    /// Returns the batch of a way, within what is left of the budget.
+    /// Returns the batch of a way, within the remaining budget.
     ///
     /// # Errors
     /// If the budget is spent, or the database of batches cannot be read.
@@ -372,7 +373,7 @@ impl Live {
         kingdom.batch(request, questions.collect())
     }
 
-    /// Returns what is left of the budget.
+    /// Returns the remaining budget.
     fn left(&self) -> Result<Limits, UserError> {
         let mut left = self.request.limits;
         let over = |what: &str, flag: &str| {

@@ -8,7 +8,7 @@ use kd_store::memory;
 /// The name of the domain among the preferences.
 const DOMAIN: &str = "domain";
 
-/// Returns what is remembered; nothing without a project.
+/// Returns the memory; empty without a project.
 ///
 /// # Errors
 /// The file cannot be read.

@@ -113,7 +113,7 @@ pub fn read(
     Ok((page, faults))
 }
 
-/// Leaves out of records what tells how the person who asked marks verdicts.
+/// Removes from records everything that reveals how the person who asked marks verdicts.
 pub(crate) fn unmarked(mut records: Vec<Record>) -> Vec<Record> {
     records.retain_mut(|record| without_marks(&mut record.event));
     records
@@ -249,7 +249,7 @@ struct Watched {
 
 impl Following for Watched {}
 
-/// Reports what happens in a thread from now on. `members` determine the dialect in which other programs stream. Must
+/// Reports the events of a thread from now on. `members` determine the dialect in which other programs stream. Must
 /// be called inside a tokio runtime.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ pub fn mask(secrets: &Secrets, question: &mut Question, env: &Env) {
     tell(&masked, env);
 }
 
-/// Reports what was masked.
+/// Reports the masked secrets.
 pub fn tell(masked: &Masked, env: &Env) {
     if let Some(line) = masked.line() {
         env.note(line);

@@ -1,4 +1,5 @@
-//! Who answers: what is on this machine, the members that it can provide, and writing the choice as settings.
+//! Sets up the members: finds the programs and services on this machine, offers the members that they can provide,
+//! and writes the choice as settings.
 
 mod first;
 
@@ -83,7 +84,7 @@ pub struct Sought {
     pub how: String,
 }
 
-/// Returns what is searched for, by kind.
+/// Returns the programs and services that are searched for, by kind.
 pub fn sought(env: &Env) -> [(&'static str, Vec<Sought>); 3] {
     let programs = PROGRAMS.iter().map(|program| Sought {
         what: program.names.join(" or "),
@@ -110,7 +111,7 @@ pub fn namesake(own: &[PathBuf], env: &Env) -> Option<Namesake> {
     namesake::find(&env.of_backends(false), own)
 }
 
-/// Detects what is on this machine. Must not be called from a thread that runs asynchronous tasks.
+/// Detects the programs and services on this machine. Must not be called from a thread that runs asynchronous tasks.
 ///
 /// # Errors
 /// No OS thread can be started.

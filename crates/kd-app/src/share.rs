@@ -255,7 +255,7 @@ impl Kingdom {
     }
 }
 
-/// Returns what is left of limits; the strictest of each counts.
+/// Returns the remaining limits; the strictest limit of each kind counts.
 fn left_of(limits: [Ceiling; 2], spent: Spent) -> Limits {
     let least = |of: fn(&Ceiling) -> Option<u64>, spent: u64| {
         let least = limits.iter().filter_map(of).min();

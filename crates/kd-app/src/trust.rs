@@ -135,7 +135,7 @@ fn going_on(
     Ok(Some(stay))
 }
 
-/// Tells the host what is held back, and whether decisions cannot be read.
+/// Reports the settings held back to the host, and whether decisions cannot be read.
 pub(crate) fn tell_held(project: &Project, env: &Env) {
     if let Some(fault) = &project.fault {
         env.warn(format!("decisions about folders cannot be read: {fault}"));
@@ -232,7 +232,7 @@ pub fn texts_line(loaded: &Loaded, layout: Option<&Layout>) -> Option<String> {
     (!all.is_empty()).then(|| format!("texts from this project: {}", all.join(", ")))
 }
 
-/// Returns one line about what is held back.
+/// Returns one line about settings that are held back.
 pub fn held_line(project: &Project) -> String {
     let names: Vec<String> = project.held.iter().map(|s| s.path.to_string()).collect();
     let more = names.len().saturating_sub(NAMED_MAX);

@@ -407,7 +407,7 @@ impl Service {
         url.to_string().trim_end_matches('/').to_owned()
     }
 
-    /// Returns the name of what sets its address: a setting, or a variable of the environment.
+    /// Returns the name of the setting or environment variable that sets its address.
     pub(crate) fn address_source(&self) -> String {
         match self.address_env {
             Some(variable) => variable.to_owned(),

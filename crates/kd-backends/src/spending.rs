@@ -519,7 +519,7 @@ impl Books {
         self.last
     }
 
-    /// Lowers the run's money limit to what is left of the day, because other runs spend from it too.
+    /// Lowers the run's money limit to the remaining amount for the day, because other runs spend from it too.
     fn keep_to_the_day(&mut self) -> Result<(), Failure> {
         let Some(usd) = self.day.usd else {
             return Ok(());
@@ -569,7 +569,7 @@ impl Books {
         keep.each_token != Spent::default() && self.nodes.get(around).is_some_and(first)
     }
 
-    /// Clears what was kept: the request that it was kept for starts now.
+    /// Clears the reserve: the request that it was kept for starts now.
     fn forget_echoes(&mut self, account: u64) {
         if let Some(node) = self.nodes.get_mut(&account) {
             node.echoes.clear();
@@ -593,7 +593,7 @@ impl Books {
         Ok(())
     }
 
-    /// Counts the turns that share what is left in an account, including the asking one, which is in the account.
+    /// Counts the turns that share the rest of an account, including the asking turn, which belongs to the account.
     fn among(&self, account: u64, asks: u64) -> u64 {
         let waiting = self.nodes.get(&account).map_or(0, |node| node.waiting);
         let asks_first = self.nodes.get(&asks).is_some_and(|node| node.waits);
@@ -617,7 +617,7 @@ impl Books {
         }
     }
 
-    /// Returns an answer limit that fits: the wanted one, what its share allows, or the minimum.
+    /// Returns an answer limit that fits: the requested limit, the limit that its share allows, or the minimum.
     fn bound(&self, path: &[u64], input: u64, worst: &Worst, keep: Keep) -> Option<u32> {
         let asks = *path.first()?;
         let price = worst.price.unwrap_or_default();

@@ -79,7 +79,8 @@ pub fn append(text: &str, blocks: &[String]) -> String {
     body
 }
 
-/// Returns a message without what looks like blocks at its end: what the user typed, unless that looks like a block too.
+/// Returns a message without the text at its end that looks like blocks: the user's own text, unless it looks like a
+/// block too.
 pub fn typed(body: &str) -> &str {
     match split(body) {
         Some((begins, _)) => body[..begins].trim_end(),

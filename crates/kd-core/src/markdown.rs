@@ -129,7 +129,7 @@ pub(crate) fn closing(text: &str) -> Option<String> {
     })
 }
 
-/// Returns what ends an HTML block that begins like this.
+/// Returns the text that ends an HTML block with this beginning.
 fn html_end(opening: &str) -> String {
     match opening.as_bytes() {
         [b'<', b'!', b'-', b'-', ..] => "-->".to_owned(),

@@ -15,8 +15,9 @@ pub struct Member {
     pub backend: String,
     /// The model, if the backend has several.
     pub model: Option<String>,
-    /// The name of its model in marks, with what serves it: `model@provider`, or `model@provider-3f1c90ab` with a
-    /// fingerprint of the address or command in the settings. `None` if the name of the model or of the backend says it.
+    /// The name of its model in marks, with its provider or backend: `model@provider`, or `model@provider-3f1c90ab`
+    /// with a fingerprint of the address or command in the settings. `None` if the name of the model or of the
+    /// backend says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served_as: Option<String>,
     /// Its role in a word or two, for display.

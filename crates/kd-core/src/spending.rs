@@ -286,7 +286,7 @@ impl Account {
         self.held.values().fold(self.used, |sum, held| sum + *held)
     }
 
-    /// Returns the ids of what is reserved, in order.
+    /// Returns the ids of the reservations, in order.
     pub fn held(&self) -> impl Iterator<Item = u64> {
         self.held.keys().copied()
     }

@@ -65,7 +65,7 @@ pub struct Usage {
     /// Price in US dollars, if known. Contains `login_usd`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// The part of the price that a login covers: what its tokens would have cost with a key.
+    /// The part of the price that a login covers: the price of its tokens with a key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login_usd: Option<f64>,
     /// Requests that are paid per token, at an unknown price.

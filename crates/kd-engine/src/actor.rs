@@ -244,7 +244,7 @@ impl Actor {
         actor
     }
 
-    /// Takes an input, and what is already queued behind it, so that a busy loop does not iterate once per token.
+    /// Takes an input, and all inputs already queued behind it, so that a busy loop does not iterate once per token.
     fn hear_all(&mut self, input: Input) {
         self.hear(input);
         for _ in 0..INBOX {
@@ -458,8 +458,8 @@ impl Actor {
         self.carry_out_all(commands);
     }
 
-    /// Carries out the commands of one step. All its turns get their account before the first request is sent, so that
-    /// they share what is left.
+    /// Carries out the commands of one step. All its turns get their account before the first request is sent, so
+    /// that they share the remaining amount.
     fn carry_out_all(&mut self, commands: Vec<Command>) {
         let account = |command: &Command| match command {
             // A turn that waited keeps its account: a second one would count as another turn to share with.

@@ -210,7 +210,7 @@ impl Engine {
         }
     }
 
-    /// Masks these secrets in what the user says and in what members answer. Without this call, all well-known secret
+    /// Masks these secrets in the user's messages and in the members' answers. Without this call, all well-known secret
     /// formats are masked.
     #[must_use]
     pub fn masking(mut self, secrets: Secrets) -> Self {
@@ -551,7 +551,7 @@ impl Session {
         Ok(self.handle.subscribe().catch_up())
     }
 
-    /// Returns what sends ops to this session from another task, as long as it is open.
+    /// Returns a handle that sends ops to this session from another task, as long as it is open.
     pub fn remote(&self) -> Remote {
         Remote(self.ops.downgrade())
     }

@@ -366,7 +366,7 @@ impl Lookout {
         self.streams.insert(path.to_path_buf(), followed);
     }
 
-    /// Reports what was added to a stream since the last look.
+    /// Reports the text that was added to a stream since the last look.
     fn stream(&mut self, path: &Path, found: Found) -> Result<(), Gone> {
         if self.own.holds(path) {
             return Ok(());

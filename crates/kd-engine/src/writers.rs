@@ -30,7 +30,7 @@ pub(crate) trait Work: Send + 'static {
     fn give_up(&mut self, orders: Vec<Self::Order>);
 }
 
-/// The orders of one session, and what carries them out.
+/// The orders of one session, and the writer that carries them out.
 pub(crate) struct SerialQueue<W: Work> {
     state: Mutex<State<W::Order>>,
     /// Locked by the thread that works here; `None` once the queue is closed and its last orders are carried out.
@@ -174,7 +174,7 @@ static POOL: Pool = Pool {
     left: Condvar::new(),
 };
 
-/// Waits until what sessions that are gone had ordered is on disk, for at most `limit`. Returns whether it is.
+/// Waits at most `limit` until the orders of ended sessions are on disk. Returns whether it is.
 pub fn written(limit: Duration) -> bool {
     let waiting = lock(&POOL.waiting);
     let (waiting, _) = POOL

@@ -1,6 +1,6 @@
 //! `auto`: chooses the protocol and the decision rule of a council.
 //!
-//! Input: the kind of task, and what is known about the members' strength. Output: an [`Auto`], with the reasons in
+//! Input: the kind of task, and the evidence about the members' strength. Output: an [`Auto`], with the reasons in
 //! words. A pure function: the planner, `kd deliberate` and `kd eval` call the same one.
 //!
 //! The evidence: a plurality of unequal members is worse than the best of them (Li et al. 2025, arXiv 2502.00674; and
@@ -192,7 +192,7 @@ fn uncounted(task: Task) -> Option<(&'static str, &'static str, &'static str)> {
     }
 }
 
-/// Chooses a vote, or what is better than one for this kind of question.
+/// Chooses a vote, or a method that is better than a vote for this kind of question.
 fn vote(auto: &mut Auto, known: &Known, weights: &[f64]) {
     let n = weights.len();
     match known.task {

@@ -1,4 +1,5 @@
-//! The characters of names that come from files: of members, models and questions. A name must look like what it is.
+//! The characters of names that come from files: of members, models and questions. A name must show all of its
+//! characters.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
 //! A service with batch endpoints, in the wire formats of OpenAI, Anthropic and Gemini: it takes batches of requests, works
-//! on them while it is polled, and repeats the last words of each request. It counts what it would bill.
+//! on them while it is polled, and repeats the last words of each request. It counts the amount that it would bill.
 
 mod shapes;
 
@@ -54,7 +54,7 @@ pub enum BatchFault {
     Polls(NoAnswer),
 }
 
-/// An answer that says nothing about what was asked.
+/// A response that does not answer the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// A redirect to another host.

@@ -132,7 +132,7 @@ impl Order {
         }
     }
 
-    /// Describes exactly what it does.
+    /// Describes its exact effect.
     pub fn words(&self) -> String {
         let hidden = self.state == HIDDEN;
         let banned = self.state == Status::Banned.word();
@@ -255,7 +255,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Describes what was done.
+    /// Describes the action that was taken.
     pub fn what(&self) -> String {
         let what = match &self.target {
             Target::Post(id) => match self.after.as_str() {

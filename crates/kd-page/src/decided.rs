@@ -37,7 +37,7 @@ pub(crate) fn outcome(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
     }
 }
 
-/// Returns what joins the outcome and the decision in one sentence.
+/// Returns the words that join the outcome and the decision in one sentence.
 fn between(verdict: &Verdict) -> &'static str {
     match verdict.heading.starts_with("A majority") {
         true => " for ",
@@ -119,8 +119,8 @@ fn cut(line: &str) -> (String, bool) {
     (format!("{whole} …"), true)
 }
 
-/// Returns the answer without what is elsewhere at the top of the page: its heading, the decision if the sentence has it,
-/// dissent and agreement.
+/// Returns the answer without the parts that are shown elsewhere at the top of the page: its heading, the decision if
+/// the sentence has it, dissent and agreement.
 fn told_once(facts: &Facts<'_>, verdict: &Verdict, has_decision: bool) -> String {
     let counted = facts.report.as_ref().and_then(|report| report.count());
     let agreement = counted
@@ -130,8 +130,8 @@ fn told_once(facts: &Facts<'_>, verdict: &Verdict, has_decision: bool) -> String
     without_parts(words(verdict), has_decision, agreement, against)
 }
 
-/// Leaves out the parts that this program wrote at the beginning and the end of an answer. Members and chairs write such
-/// titles too: what is between is theirs, and stays.
+/// Leaves out the parts that this program wrote at the beginning and the end of an answer. Members and chairs write
+/// such titles too; their text in between stays.
 fn without_parts(
     words: &str,
     has_decision: bool,
@@ -160,7 +160,7 @@ fn without_parts(
     parts.join("\n\n")
 }
 
-/// Renders the agreement of the count, and what its rule does.
+/// Renders the agreement of the count, and the description of its rule.
 fn agreement(facts: &Facts<'_>) -> Markup {
     let counted = facts.report.as_ref().and_then(|report| report.count());
     html! {

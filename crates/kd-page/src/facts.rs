@@ -55,7 +55,8 @@ pub struct Asked {
     pub seat: String,
     /// Why it is asked.
     pub purpose: Purpose,
-    /// Whether its text is a form for the program, such as a ballot: readers see what was read from it, not the text.
+    /// Whether its text is a form for the program, such as a ballot: readers see the data that were read from it, not
+    /// the text.
     pub is_form: bool,
 }
 

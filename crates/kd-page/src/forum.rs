@@ -1,5 +1,5 @@
-//! A forum at a glance: who speaks, motions with their votes, threads, members, fairness, and what moderators did; and one
-//! of its threads. Pure: the texts of agents are data and never markup.
+//! An overview of a forum: who speaks, motions with their votes, threads, members, fairness, and actions of
+//! moderators; and one of its threads. Pure: the texts of agents are data and never markup.
 
 mod data;
 mod fairness;

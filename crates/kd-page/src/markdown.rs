@@ -13,7 +13,7 @@ const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_TASKLISTS);
 /// Allowed link schemes.
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
-/// Elements that may be wider than the page, and what they become.
+/// Elements that may be wider than the page, and their replacement.
 const SCROLLING: [(&str, &str); 3] = [
     ("<pre>", "<pre tabindex=\"0\">"),
     ("<table>", "<div class=\"wide\" tabindex=\"0\"><table>"),
@@ -58,7 +58,7 @@ pub(crate) fn render_marked(text: &str, passages: &Passages) -> Markup {
     PreEscaped(out)
 }
 
-/// Returns what is parsed of a text.
+/// Returns the part of a text that is parsed.
 pub(crate) fn source(text: &str) -> String {
     bounded(&clean_text(text)).into_owned()
 }

@@ -145,7 +145,7 @@ fn split(source: &str, run: Range<usize>, ranges: &mut Vec<Range<usize>>) {
     add(start, run.end);
 }
 
-/// Returns the words of a text that say what it is about, without their endings. Scripts without blanks between words
+/// Returns the words that carry the topic of a text, without their endings. Scripts without blanks between words
 /// give pairs of letters.
 fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Messages of programs: what they quote, line by line with `| `, is folded below its name and keeps its lines.
+//! Messages of programs. Their quotes, whose lines begin with `| `, are folded below a name and keep their lines.
 //!
 //! Programs that ask the council send the results of their tools and the conversation so far in this way.
 

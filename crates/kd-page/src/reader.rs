@@ -1,5 +1,5 @@
-//! Renders what the reader of a live page does not have yet: first what is on the screen when a thread opens, then the
-//! rest, so that a long thread is readable at once.
+//! Renders the parts that the reader of a live page does not have yet. The visible part of a newly opened thread
+//! comes first, so that a long thread is readable at once.
 
 use crate::facts::{Facts, Thread};
 use crate::said::{self, Part, Round};

@@ -22,7 +22,7 @@ pub struct Part {
     pub words: Vec<(String, String)>,
 }
 
-/// A message of the user and what follows it.
+/// A message of the user and the messages that follow it.
 #[derive(Default)]
 pub(crate) struct Round<'a> {
     /// The number of its first message.

@@ -101,7 +101,7 @@ fn saved(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// Compares the council with each of its members alone: what its answer cost, and whether it is the result.
+/// Compares the council with each of its members alone: the cost of the member's answer, and whether it is the result.
 fn alone(facts: &Facts<'_>) -> Markup {
     let answers = answers(facts);
     if answers.len() < 2 {
@@ -239,7 +239,7 @@ fn cost_of(usage: &Usage) -> String {
     }
 }
 
-/// Returns what was promised about the verdict: by the marks of the person who asked, who need not be the reader.
+/// Returns the promise about the verdict. It comes from the marks of the person who asked, who need not be the reader.
 fn promised(facts: &Facts<'_>) -> Option<String> {
     let promised = facts.report.as_ref()?.promised.as_ref()?;
     let words = promised.words_then();

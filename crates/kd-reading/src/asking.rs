@@ -50,8 +50,8 @@ pub(super) fn bounded(text: &str) -> String {
     format!("{head}\n{tail}").replace('’', "'")
 }
 
-/// Replaces code blocks and long quotations with an ellipsis in quotation marks: what they contain asks nothing and
-/// offers no options.
+/// Replaces code blocks and long quotations with an ellipsis in quotation marks, because their content asks nothing
+/// and offers no options.
 pub(super) fn without_quotations(text: &str) -> String {
     const PAIRS: [(char, char); 6] = [
         ('«', '»'),

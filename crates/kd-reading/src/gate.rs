@@ -281,7 +281,7 @@ fn near_end(text: &str) -> &str {
     text.get(start..).unwrap_or(text)
 }
 
-/// Returns whether the reply leaves open what is left after its rejections.
+/// Returns whether the reply leaves the remaining options open after its rejections.
 pub(super) fn leaves_open(sentences: &[&Sentence]) -> bool {
     let account = Account {
         sentences,

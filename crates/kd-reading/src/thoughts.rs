@@ -30,7 +30,7 @@ pub const THINKING_TAGS: [&str; 5] = ["think", "thinking", "thought", "reasoning
 const BEGUN_BY_SERVICES: [&str; 2] = ["</think>", "</thinking>"];
 
 /// Returns the text after thinking whose first tag is missing. A tag in code is text, and so is the end of any other tag:
-/// a reply that shows a template must not lose what is before it.
+/// a reply that shows a template must not lose the text before it.
 pub fn after_thinking(text: &str) -> &str {
     let lower = text.to_ascii_lowercase();
     let first = THINKING_TAGS

@@ -1,6 +1,6 @@
 //! Words that show a [verdict](super::verdict), in the five languages.
 
-/// Words by which the author chooses what follows them.
+/// Words before an option that choose it.
 pub(super) const CHOOSES: &[&str] = &[
     "i go with",
     "i'd go with",
@@ -685,7 +685,7 @@ pub(super) const ONE: &[&str] = &[
     "那一",
 ];
 
-/// Words of a comparison before what is compared.
+/// Words of a comparison before the compared items.
 pub(super) const THAN: &[&str] = &[
     "than",
     "over",

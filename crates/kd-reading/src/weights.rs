@@ -573,7 +573,7 @@ const CONCLUSION_BYTES_MAX: usize = 60;
 /// Maximum number of words between an option and words about it.
 pub(super) const NEAR_WORDS: usize = 7;
 
-/// Words that leave what follows them.
+/// Words that leave the option after them.
 const REMAINS: [&str; 5] = ["leaves", "bleibt", "reste", "il reste", "queda"];
 
 /// Returns whether one of these words is near an option in its clause.

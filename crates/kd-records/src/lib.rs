@@ -1,7 +1,7 @@
 //! Reads what evaluation tools have recorded, and joins the answers of several models to one table.
 //!
-//! Input: files with their names; a file is recognized by its content. Output: the table, what was read, and what was
-//! dropped and why. Each format is one module and one row in [`FORMATS`].
+//! Input: files with their names; a file is recognized by its content. Output: the table, the files that were read,
+//! and the records that were dropped, with reasons. Each format is one module and one row in [`FORMATS`].
 
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
 #![doc = include_str!("../README.md")]

@@ -257,8 +257,8 @@ impl Answer {
         conclusion.or(only).map(|(m, _)| *m)
     }
 
-    /// Returns whether a turn's text is expected to be the final answer. Not in a deliberation, whose verdict is composed
-    /// from what members reply in the form that it asks for, and not if the answer is wanted in a schema.
+    /// Returns whether a turn's text is expected to be the final answer. False in a deliberation, whose verdict is
+    /// composed from replies in a fixed form, and if the answer is requested in a schema.
     fn is_last_word(&self, turn: TurnId) -> bool {
         if self.view.report.plan.is_some() || self.formats {
             return false;

@@ -57,7 +57,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Interrupts the council; the answer consists of what was received until then.
+    /// Interrupts the council; the answer consists of the text received so far.
     pub(crate) fn stop(&self) {
         self.stop.cancel();
     }

@@ -127,7 +127,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Returns what distinguishes it from other callers.
+    /// Returns a key that distinguishes it from other callers.
     pub(crate) fn print(&self) -> &[u8; 32] {
         &self.token
     }

@@ -1,4 +1,4 @@
-//! Counts what the server does, for monitoring: requests, councils, and what members used. Text in the OpenMetrics
+//! Counts the work of the server, for monitoring: requests, councils, and the usage of members. Text in the OpenMetrics
 //! format, which Prometheus reads. No question, answer or token of a caller is part of it.
 
 use crate::answer::Answer;

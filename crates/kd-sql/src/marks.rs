@@ -134,7 +134,8 @@ pub fn count(dirs: &UserDirs) -> Result<u64, Error> {
     }
 }
 
-/// Reads what the user's marks say about a kind of question; only what is published if nothing was ever marked.
+/// Reads the evidence of the user's marks about a kind of question. Uses only published results if nothing was ever
+/// marked.
 ///
 /// # Errors
 /// Those of [`Marks::open`].
@@ -145,7 +146,7 @@ pub fn of_kind(dirs: &UserDirs, kind: &str, now: Timestamp) -> Result<Evidence, 
     }
 }
 
-/// Reads what the user's marks say about a verdict; only what is published if nothing was ever marked.
+/// Reads the evidence of the user's marks about a verdict. Uses only published results if nothing was ever marked.
 ///
 /// # Errors
 /// Those of [`Marks::open`].

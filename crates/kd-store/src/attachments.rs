@@ -76,7 +76,8 @@ pub(crate) fn orphans(
     Ok(copies)
 }
 
-/// Returns the copies that messages of the user name, by their files: what members repeat attaches nothing.
+/// Returns the copies that messages of the user name, by their files. Members cannot attach a file by repeating its
+/// name.
 fn named_by<'a>(
     folder: &Folder,
     messages: impl Iterator<Item = &'a str>,

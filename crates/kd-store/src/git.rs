@@ -1,4 +1,4 @@
-//! Reads what is needed of git from its files: the top of a checkout, its branch, its other worktrees.
+//! Reads data of git from its files: the top of a checkout, its branch, its other worktrees.
 //!
 //! Git's files are untrusted: they are read up to a limit, and a checkout counts as linked to another only if that one
 //! lists it. `git` itself is run only if the files are not enough (the reftable format keeps HEAD elsewhere).

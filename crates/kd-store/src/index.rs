@@ -234,7 +234,7 @@ impl Index {
 }
 
 impl Want {
-    /// Cuts an ordered list down to what is wanted.
+    /// Cuts an ordered list down to the wanted part.
     pub(crate) fn cut(self, mut entries: Vec<Entry>) -> Vec<Entry> {
         let start = match self {
             Want::Last(n) => entries.len().saturating_sub(n),

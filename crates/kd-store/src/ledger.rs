@@ -111,7 +111,7 @@ impl Bookmark {
         Ok(Self { path, to, last })
     }
 
-    /// Returns whether the file still contains what was read.
+    /// Returns whether the file still contains the lines that were read.
     fn holds(&self) -> bool {
         before(&self.path, self.to, self.last.len() as u64).is_ok_and(|last| last == self.last)
     }
@@ -220,7 +220,8 @@ impl LedgerFile {
         file.write_all(&line).map_err(Error::io("write", &path))
     }
 
-    /// Adds what was written since the last call. `None` if a line has a newer version, because its meaning is unknown.
+    /// Adds the lines that were written since the last call. `None` if a line has a newer version, because its
+    /// meaning is unknown.
     fn sum_up(&self, today: &mut Today) -> Result<Option<u64>, Error> {
         let (midnight, next) = self.day();
         let months = self.months(midnight, Timestamp::now());

@@ -1,5 +1,5 @@
-//! The folder of a worker: threads on their way into the database of a fleet. No other process lists, fetches or removes what is in it, also
-//! where several share a project.
+//! The folder of a worker: threads on their way into the database of a fleet. No other process lists, fetches or
+//! removes its content, even if several processes share a project.
 //!
 //! Input: the paths of a project. Output: a hidden and locked folder, which is removed with the worker. Folders left by killed
 //! workers are removed by the next one.

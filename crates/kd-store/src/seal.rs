@@ -332,7 +332,7 @@ fn opened_parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
     Ok(parts)
 }
 
-/// Describes an entry that is not what its kind says.
+/// Describes an entry whose content does not match its kind.
 fn entry_fault(kind: Kind) -> &'static str {
     match kind {
         Kind::Thread => "it is no `thread.json`",

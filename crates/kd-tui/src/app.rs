@@ -130,7 +130,7 @@ pub enum Effect {
     Attach {
         /// The message.
         message: Naming,
-        /// Whether the user agrees to what was asked about them.
+        /// Whether the user agrees to the question about them.
         agreed: bool,
     },
     /// Look at the files that the input names.
@@ -262,7 +262,7 @@ pub struct App {
     named: Vec<Vec<String>>,
     /// The files that the input attaches.
     pub(crate) attaches: Option<String>,
-    /// The message whose files are being read: what is sent later waits for it.
+    /// The message whose files are being read. Later messages wait for it.
     attaching: Option<Naming>,
     /// Messages of this window with their files, and as they were typed; the newest first.
     attached: Vec<(String, String)>,
@@ -317,7 +317,7 @@ impl App {
         }
     }
 
-    /// Sets what is wrong with the settings of the screen; the user sees it once a thread is open.
+    /// Sets the problems in the settings of the screen. The user sees them once a thread is open.
     pub fn report(&mut self, wrong: Vec<String>) {
         self.wrong = wrong;
     }
@@ -731,7 +731,8 @@ impl App {
         }
     }
 
-    /// Changes who takes part, or forks the thread, in the background: what is sent meanwhile waits for the new session.
+    /// Changes the members or forks the thread, in the background. Messages sent in the meantime wait for the new
+    /// session.
     fn change(&mut self, effect: Effect, fx: &mut Vec<Effect>) {
         match self.must_wait() {
             Some(why) => self.tell(why),
@@ -742,7 +743,7 @@ impl App {
         }
     }
 
-    /// Returns why another session has to wait: what was sent to this one would be lost.
+    /// Returns the reason why another session has to wait: messages to this session would be lost.
     fn must_wait(&self) -> Option<&'static str> {
         if self.consent.is_some() {
             return Some("answer the question first: y or n");

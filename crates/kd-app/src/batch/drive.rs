@@ -29,7 +29,7 @@ pub trait Handler: Send + Sync + 'static {
     /// Does it.
     fn handle(&self, job: Job) -> Pin<Box<dyn Future<Output = Step> + Send>>;
 
-    /// Returns what was spent so far in this run.
+    /// Returns the spending of this run so far.
     fn spent(&self) -> Spent {
         Spent::default()
     }
@@ -326,7 +326,7 @@ impl Loop {
         Some(self.pace.every.unwrap_or(LOOK))
     }
 
-    /// Writes what jobs gave: this one, and others that are ready.
+    /// Writes the results of this job, and of other jobs that are ready.
     async fn heard(
         &mut self,
         first: Option<Result<(Job, Step), tokio::task::JoinError>>,

@@ -129,7 +129,7 @@ fn names_programs(config: &Config, how: &How) -> bool {
     config.agents.is_empty() || model.is_some() || !names.iter().all(is_agent)
 }
 
-/// Returns what changes without the user's choice.
+/// Returns the values that may change without the user's choice.
 fn around(kingdom: &Kingdom, how: &How) -> Result<Value, UserError> {
     let config = kingdom.config();
     let plan = match how {

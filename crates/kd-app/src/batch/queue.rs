@@ -51,9 +51,9 @@ pub(super) struct Back {
 pub(super) trait Queue: Send + 'static {
     /// Takes up to `most` jobs that are due.
     fn claim(&mut self, most: usize) -> Result<Claimed, UserError>;
-    /// Writes what jobs gave. Returns the lines that are new; a result of a claim that no longer holds gives none.
+    /// Writes the results of jobs. Returns the lines that are new; a result of a claim that no longer holds gives none.
     fn write(&mut self, done: Vec<Done>, back: Vec<Back>) -> Result<Vec<Row>, UserError>;
-    /// Writes what jobs gave, and takes up to `most` jobs that are due.
+    /// Writes the results of jobs, and takes up to `most` jobs that are due.
     fn turn(
         &mut self,
         done: Vec<Done>,

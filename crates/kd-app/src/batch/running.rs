@@ -117,7 +117,7 @@ impl Batching<'_> {
         Ok(old.clone())
     }
 
-    /// Estimates what it will spend, without asking.
+    /// Estimates the spending, without asking.
     ///
     /// # Errors
     /// If a member does not exist, or there is no plan within the limits.
@@ -270,7 +270,7 @@ async fn settled(
     ended
 }
 
-/// Returns a listener that logs what happens at providers, and passes it on.
+/// Returns a listener that logs events at providers, and passes them on.
 fn telling(
     log: Option<Arc<RunLog>>,
     tell: mpsc::UnboundedSender<Told>,
@@ -316,7 +316,7 @@ async fn close(
     on(batches, move |batches| Ok(batches.clear_parcels(&id)?)).await
 }
 
-/// Returns what is left of the limits of a batch.
+/// Returns the remaining limits of a batch.
 fn left(
     wanted: &Limits,
     settings: &LimitsConfig,

@@ -56,7 +56,7 @@ pub(super) fn forums(
     Ok((forums, stays))
 }
 
-/// Returns what repeats what jobs forget and stays, with what erases it.
+/// Returns the texts that stay although they repeat forgotten text, with the command that erases them.
 pub(super) fn kept<'j>(
     forums: &[ForumTexts],
     jobs: impl Iterator<Item = &'j Job<'j>> + Clone,

@@ -1,4 +1,4 @@
-//! A forum file not created by the user's `kd`: what its elections changed, and whether the user accepts it.
+//! A forum file not created by the user's `kd`: the changes by its elections, and whether the user accepts them.
 
 use crate::env::Env;
 use crate::error::UserError;

@@ -1,4 +1,4 @@
-//! Erases posts of a forum, and what repeats them in its store and its log.
+//! Erases posts of a forum, and texts that repeat them in its store and its log.
 
 use super::site::Site;
 use super::{Place, SERVER_KEEPS};
@@ -20,7 +20,7 @@ pub struct FoundPosts {
 }
 
 impl Site {
-    /// Returns what identifies the texts of posts, and the titles of the threads that they open.
+    /// Returns the parts that identify the texts of posts, and the titles of the threads that they open.
     ///
     /// # Errors
     /// There is no such post, or the store fails.
@@ -37,7 +37,7 @@ impl Site {
         Ok(pieces)
     }
 
-    /// Erases posts and what repeats these texts; with `dry` it only finds them.
+    /// Erases posts and all texts that repeat them; with `dry` it only finds them.
     ///
     /// # Errors
     /// The log or the store cannot be read or changed.

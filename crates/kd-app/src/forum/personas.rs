@@ -110,8 +110,8 @@ pub fn create(folder: &Path, name: &SeatName, text: &str) -> Result<PathBuf, Use
     }
 }
 
-/// Extends the user's consent to what the project sets by a persona that the user has created: `before` and `after` are
-/// what it set then and sets now. Returns `false` if there was no consent to extend.
+/// Extends the user's consent to what the project sets by a persona that the user has created: `before` and `after`
+/// are its earlier and current settings. Returns `false` if there was no consent to extend.
 ///
 /// # Errors
 /// If the consent cannot be written.

@@ -56,7 +56,7 @@ pub struct RunRequest {
     pub store: Option<String>,
     /// The `kd` program whose `mcp` command is that tool server.
     pub program: Option<PathBuf>,
-    /// Whether the log begins with what is held back.
+    /// Whether the log begins with a line about settings that are held back.
     pub logs_held_back: bool,
 }
 
@@ -167,7 +167,7 @@ impl Site {
         Ok(ended?)
     }
 
-    /// The line of the log about what is held back.
+    /// The line of the log about settings that are held back.
     fn held_back(&self) -> LogLine {
         let names = self.project.held.iter();
         LogLine {

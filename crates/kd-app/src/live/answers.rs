@@ -1,4 +1,4 @@
-//! How the ways answered: reads the threads of each, judges them as `kd mark` does, and adds up what they cost.
+//! Evaluates the answers of each way: reads its threads, judges them as `kd mark` does, and adds up their cost.
 
 use super::{Known, NAME_CHARS, Way};
 use crate::error::UserError;
@@ -35,7 +35,7 @@ pub struct Answered {
     judged: BTreeMap<String, (Option<String>, bool)>,
     /// The questions that cannot be judged, and why.
     faults: BTreeMap<String, String>,
-    /// The number of threads, and what they spent.
+    /// The number of threads, and their spending.
     threads: u64,
     spent: Spent,
     /// Whether the price of some member is unknown.
@@ -376,7 +376,7 @@ pub struct PassedOver {
 }
 
 impl PassedOver {
-    /// Says what was passed over, and what to type next.
+    /// Says which questions were skipped, and what to type next.
     pub fn lines(self) -> Vec<String> {
         let unreadable = match self.unreadable {
             0 => None,

@@ -1,5 +1,5 @@
 //! The promise about a verdict. It is computed once, with the verdict, from the marks of the user who asks, and
-//! recorded in the thread. Every front end shows what is recorded.
+//! recorded in the thread. Every front end shows the recorded promise.
 //!
 //! A record may be somebody else's: imported, cloned or shared. Front ends that open the thread later show
 //! [`Standing::words_then`], which promises the reader nothing.

@@ -17,7 +17,7 @@ pub(super) const PATTERNS_MAX: usize = 100;
 pub(super) const PARTS_MAX: u64 = 10_000;
 /// Maximum steps of checking one value: a fraction of a second.
 const STEPS_MAX: u64 = 1_000_000;
-/// Maximum steps of telling what is wrong with a value: each may be a mistake with a path and a text.
+/// Maximum steps of listing the mistakes of a value: each step may be a mistake with a path and a text.
 const TOLD_STEPS_MAX: u64 = 50_000;
 /// Maximum depth of a value.
 const LEVELS_MAX: usize = 128;
@@ -52,7 +52,7 @@ const NAMED: &[&str] = &[
 ];
 /// Keywords with schemas, or lists of them, for the same place.
 const HERE: &[&str] = &["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
-/// Keywords with a schema for what is inside.
+/// Keywords that contain a schema.
 const INSIDE: &[&str] = &[
     "items",
     "additionalItems",
@@ -232,7 +232,7 @@ impl<'a> Scan<'a> {
         Ok(part)
     }
 
-    /// Returns the number of a part. `None` for what is not a schema.
+    /// Returns the number of a part. `None` if the value is not a schema.
     fn number(&self, schema: &Value) -> Option<usize> {
         self.numbers.get(&std::ptr::from_ref(schema)).copied()
     }

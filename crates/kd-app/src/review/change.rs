@@ -258,7 +258,7 @@ impl Change {
         })
     }
 
-    /// Sanitizes what members and users will read, and reports what was hidden in it.
+    /// Sanitizes the text that members and users will read, and reports the characters that were hidden in it.
     fn finish(&mut self) {
         let names = self.diff.shown_names();
         let shown = |path: &str| names.get(path).cloned().unwrap_or_else(|| shown_name(path));
@@ -301,7 +301,7 @@ impl Change {
         }
     }
 
-    /// Tells which files members do not see, by reason, and what lines do not show.
+    /// Reports the files that members do not see, by reason, and changes that lines do not show.
     fn tell_unshown(&mut self) {
         let mut reasons: Vec<&str> = Vec::new();
         for one in &self.left_out {

@@ -46,8 +46,8 @@ impl Condition {
         Ok(condition)
     }
 
-    /// Returns whether a finding meets the condition. Its share is compared as reports show it, in whole percent: what
-    /// is shown as 70 % meets `P>=0.7`.
+    /// Returns whether a finding meets the condition. Its share is compared as reports show it, in whole percent: a
+    /// finding shown with 70 % meets `P>=0.7`.
     pub fn holds(&self, finding: &Reported) -> bool {
         let shown = f64::from(finding.chance.percent());
         // 0.07 times 100 is a little more than 7.

@@ -7,7 +7,7 @@ use kd_core::markdown::fence;
 use kd_store::git_command::{self, GitCommand};
 use std::path::Path;
 
-/// Longer changes fit into few prompts; what is left out is reported.
+/// Longer changes fit into few prompts. Omitted parts are reported.
 const DIFF_BYTES_MAX: usize = 512 << 10;
 
 /// The changes of a branch, for a review in prose.

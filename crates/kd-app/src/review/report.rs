@@ -1,4 +1,4 @@
-//! A stored report, with what its formats need beyond the members' text: commits, and the lines of the diff.
+//! A stored report, with the data that its formats need besides the members' text: commits, and the lines of the diff.
 
 use crate::words::count;
 use kd_core::review::{Report, Reported, Vote};

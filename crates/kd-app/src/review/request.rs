@@ -4,7 +4,7 @@ use super::condition::Condition;
 use crate::request::Terms;
 use std::path::PathBuf;
 
-/// The change to review; by default what this branch and the uncommitted changes differ from their base in.
+/// The change to review; by default, the difference of this branch and the uncommitted changes from their base.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeRequest {
     /// Two commits, `FROM..TO`: what the second changes.

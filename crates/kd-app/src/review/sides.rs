@@ -1,6 +1,6 @@
 //! The two sides of a change: the commits that the user names, or the index or the working tree.
 //!
-//! Input: the arguments. Output: the arguments of `git diff`, or what is missing in this repository.
+//! Input: the arguments. Output: the arguments of `git diff`, or the commit that is missing in this repository.
 
 use super::git::{NO_GIT, failed, read, usual_base};
 use super::request::ChangeRequest;

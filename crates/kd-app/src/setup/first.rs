@@ -24,7 +24,7 @@ const NAME_MAX: usize = 40;
 pub struct Offer {
     /// The members and their cost, in one line.
     pub line: String,
-    /// Whether it costs nothing, or only what its line says is already paid.
+    /// Whether it costs nothing, or nothing beyond a subscription that its line names.
     pub free: bool,
     /// The settings that choose it.
     pub text: String,

@@ -1,7 +1,8 @@
 //! The budget of a day for `eval.share`: one for the user, whatever the project and however many processes share.
 //!
-//! Input: the worst case of a question, before it is asked, and what it cost, afterwards. Output: whether it may be asked.
-//! The worst case is booked under a lock and counts in full until the question is settled: for ever, if its process dies.
+//! Input: the maximum cost of a question before it is asked, and its real cost afterwards. Output: whether it may be
+//! asked. The worst case is booked under a lock and counts in full until the question is settled: for ever, if its
+//! process dies.
 
 use crate::env::Env;
 use crate::error::UserError;
@@ -132,7 +133,7 @@ impl Reserved {
         self.pico_usd as f64 / 1e12
     }
 
-    /// Gives back what was not spent.
+    /// Returns the unspent amount to the budget.
     ///
     /// # Errors
     /// If the user's state folder cannot be read or written: then all of it counts as spent.

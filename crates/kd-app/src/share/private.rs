@@ -10,7 +10,7 @@ use kd_store::{Layout, Thread};
 use std::path::Path;
 use std::time::Duration;
 
-/// Maximum wait for what was ordered before the sessions ended.
+/// Maximum wait for writes that were ordered before the sessions ended.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(20);
 
 impl Kingdom {
@@ -30,8 +30,8 @@ impl Kingdom {
     /// them if one was being written.
     ///
     /// # Errors
-    /// If the batches or the threads of the project cannot be read or written, or if sessions of this process are still
-    /// writing: what they write would be there again.
+    /// If the batches or the threads of the project cannot be read or written, or if sessions of this process are
+    /// still writing, because they would write the removed data again.
     pub fn unshare_private(&self, layout: &Layout, folder: &Path) -> Result<(), UserError> {
         let Ok(thread) = Thread::open_folder(folder) else {
             return Ok(());

@@ -181,7 +181,7 @@ pub(super) fn unkept(why: &ParcelError) -> Failure {
     )
 }
 
-/// Counts requests to members that are asked directly: what is gathered waits for them.
+/// Counts requests to members that are asked directly. Collected requests wait for them.
 pub(crate) struct Counted {
     collector: Collector,
     inner: Arc<dyn Backend>,

@@ -51,7 +51,7 @@ impl CallFailure {
         }
     }
 
-    /// Returns whether the service may have done what was asked.
+    /// Returns whether the service may have carried out the request.
     pub(super) fn is_unclear(&self) -> bool {
         self.code
             .is_none_or(|code| code >= 500 || (200..300).contains(&code))
@@ -87,7 +87,7 @@ impl Link {
         })
     }
 
-    /// Returns the failure of an answer that says nothing about what was asked.
+    /// Returns the failure for a response that does not answer the request.
     pub(super) fn no_answer(&self) -> CallFailure {
         let what = format!("`{}` answered something else", self.service.name);
         CallFailure {

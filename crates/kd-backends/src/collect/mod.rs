@@ -2,7 +2,7 @@
 //! each gets its reply when the provider is done. Protocols do not know of it; other members are asked directly.
 //!
 //! Input: requests, as [`crate::Backends`] gets them. Output: the same deltas as of a direct request, later. A
-//! [`ParcelStore`] keeps what was handed over, so that a killed run pays for nothing twice.
+//! [`ParcelStore`] records the submitted requests, so that nothing is paid for twice after a killed run.
 
 mod anthropic;
 mod ask;
@@ -39,7 +39,7 @@ use wire::Endpoint;
 const QUIET: Duration = Duration::from_secs(1);
 /// Requests are handed over at the latest after this time, even if a member is still being asked directly.
 const GATHER_MAX: Duration = Duration::from_secs(60);
-/// Time between two looks at what was gathered.
+/// Time between two looks at the collected requests.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The messages of a collector to its host.

@@ -104,7 +104,7 @@ pub trait ParcelStore: Send + Sync {
     /// # Errors
     /// It cannot be written.
     fn unknown(&self, name: &str) -> Result<(), ParcelError>;
-    /// Records the results of a provider batch that is over, and what they have spent.
+    /// Records the results of a finished provider batch, and their spending.
     ///
     /// # Errors
     /// They cannot be written.

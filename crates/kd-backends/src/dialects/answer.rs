@@ -69,7 +69,7 @@ impl Answer {
         }
     }
 
-    /// Sets the final text of a part. Shows what was not shown yet.
+    /// Sets the final text of a part. Shows the text that was not shown yet.
     pub(super) fn settle(&mut self, group: &str, key: &str, whole: &str, out: &mut Vec<Delta>) {
         match self
             .parts

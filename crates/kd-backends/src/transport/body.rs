@@ -33,7 +33,7 @@ pub(crate) struct Written {
     history: Text,
     /// The position of the history in the JSON.
     cuts: Vec<Cut>,
-    /// The next cut, and what is written of the JSON and of the history before it.
+    /// The next cut, and how much of the JSON and of the history is written before it.
     next: usize,
     json_at: usize,
     text_at: usize,

@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The environment variable that marks every agent and what it starts.
+/// The environment variable that marks every agent and the processes that it starts.
 pub const MARK: &str = "KD_FAMILY";
 
 /// Identifies a process across process id reuse.

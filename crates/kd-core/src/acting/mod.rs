@@ -278,8 +278,8 @@ impl Acting {
         advice.write && !self.asked_before_write && !advisers.is_empty() && can_call
     }
 
-    /// Builds the request to the acting member: the client's conversation unchanged, what concerns only this step
-    /// after it.
+    /// Builds the request to the acting member: the client's conversation unchanged, followed by everything that
+    /// concerns only this step.
     fn request(&self) -> Request {
         let OpenActing { acting, talk, .. } = &self.open;
         let (first, rest) = match talk.said.split_first() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Maximum bytes of one step in a record or in what advisers see: a file or a log, not a disk.
+/// Maximum bytes of one step in a record or for advisers: enough for a file or a log, but not for a disk.
 const STEP_BYTES_MAX: usize = 16 << 10;
 /// Maximum bytes of a call's arguments there.
 const ARGUMENTS_BYTES_MAX: usize = 4 << 10;

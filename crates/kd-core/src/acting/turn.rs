@@ -1,4 +1,4 @@
-//! One turn: its pieces, its message on disk, and what follows from it.
+//! One turn: its pieces, its message on disk, and the next step.
 
 use super::calls::Verdict;
 use super::talk::spoken;

@@ -157,7 +157,7 @@ fn failed(turn: &Turn, failure: &Failure) -> Failed {
     }
 }
 
-/// Returns what happens with a question that nobody answered.
+/// Returns the next step for a question that nobody answered.
 fn unanswered(outcome: Option<Outcome>, failures: &[(&Turn, &Failure)]) -> Next {
     let all = |is: fn(FailureKind) -> bool| {
         !failures.is_empty() && failures.iter().all(|(_, failure)| is(failure.kind))

@@ -35,7 +35,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Adds a question with what it spends at least and at most; `known` says that all prices are known.
+    /// Adds a question with its minimum and maximum spending; `known` says that all prices are known.
     pub fn add(&mut self, low: Spent, high: Spent, known: bool) {
         if self.asked == 0 {
             self.usd = Some(Range::default());

@@ -45,7 +45,7 @@ pub enum WorkerState {
     Working,
     /// It has nothing to ask.
     Idle,
-    /// It finishes what it asks, and ends.
+    /// It finishes its current questions, and ends.
     Stopping,
     /// It gave no sign of life for longer than its lease.
     Lost,

@@ -1,4 +1,4 @@
-//! Problems of a configuration: what is wrong, where, and what was probably meant.
+//! Problems of a configuration: the mistake, its position, and the probable intention.
 //!
 //! A problem never repeats a value that could be a secret.
 
@@ -103,7 +103,7 @@ impl Problem {
         }
     }
 
-    /// Adds what was probably meant.
+    /// Adds the probable intention.
     pub fn meant(mut self, nearest: Option<String>) -> Self {
         self.nearest = nearest;
         self

@@ -126,7 +126,7 @@ pub struct Candidate {
     pub given: Vec<(usize, u32)>,
 }
 
-/// One judge's reading of the candidates: which mean the same, and what they claim.
+/// One judge's reading of the candidates: which of them mean the same, and their claims.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grouped {
     /// The judge.

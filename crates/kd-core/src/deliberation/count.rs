@@ -15,7 +15,7 @@ pub(super) const TRIM_PERCENT: usize = 20;
 /// Minimum number of estimates of which a trimmed mean leaves out any.
 pub(super) const TRIMMED_MIN: usize = 100 / TRIM_PERCENT;
 
-/// Returns the name of what decides about this many estimates.
+/// Returns the name of the figure that decides about this many estimates.
 pub(super) fn middle_word(count: usize) -> &'static str {
     match count < TRIMMED_MIN {
         true => "the median",

@@ -863,7 +863,7 @@ impl Deliberation {
         }
     }
 
-    /// Returns what was counted on a board, as its heading names it.
+    /// Returns the name of the counted things on a board, for its heading.
     fn voices(&self, board: &Board) -> Voices {
         let Some(counted) = board
             .counted

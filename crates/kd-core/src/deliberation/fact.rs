@@ -376,7 +376,7 @@ impl Counted {
         self.source == ANSWERS
     }
 
-    /// Returns what was counted and by which rule: `ballots counted by irv`. No rule counts estimates.
+    /// Names the counted things and the rule: `ballots counted by irv`. No rule counts estimates.
     pub fn source_words(&self) -> String {
         match self.is_of_estimates() {
             true => self.source.clone(),

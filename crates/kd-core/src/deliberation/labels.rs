@@ -1,5 +1,5 @@
-//! Replaces the labels in a member's words ("Answer A") by what this member saw under them: labels are shuffled for each
-//! reader, so they mean nothing to others.
+//! Replaces the labels in a member's words ("Answer A") by the content that this member saw under them. Labels are
+//! shuffled for each reader, so they mean nothing to other readers.
 
 use super::answer::AnswerKind;
 use super::blind;

@@ -1,4 +1,4 @@
-//! Leaves out of a record what tells how the person who asked marks verdicts.
+//! Removes from a record everything that reveals how the person who asked marks verdicts.
 
 use super::fact::Fact;
 use crate::event::Event;

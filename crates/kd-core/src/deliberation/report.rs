@@ -197,7 +197,7 @@ impl Report {
         }
     }
 
-    /// Takes what was promised about the verdict. A record may state anything.
+    /// Takes the promise about the verdict. A record may state anything.
     fn promised(&mut self, message: u32, promise: &Standing) {
         if self.can_be_true(message, promise) {
             self.promised = Some(Box::new(promise.clone()));

@@ -2,7 +2,7 @@
 //! aside of a chat.
 //!
 //! Input: its records, and its plan with the members as they are configured now. Output: the machine in the state at
-//! the end of the record, and what is left to do: requests without a reply, messages without a file, events that
+//! the end of the record, and the remaining work: requests without a reply, messages without a file, events that
 //! followed from the last record. The new events and the old record form one record, and are replayed as one.
 
 use super::forecast::forecast;
@@ -32,7 +32,8 @@ pub struct Resumed {
 }
 
 impl Resumed {
-    /// Estimates what is still to be spent: every pass of the plan without what was spent, within its limits.
+    /// Estimates the spending that is still to come: all passes of the plan minus the amount spent so far, within its
+    /// limits.
     pub fn rest(&self) -> Spent {
         let plan = self.machine.plan();
         let passes = match plan.iteration.enabled {

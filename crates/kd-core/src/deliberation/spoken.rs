@@ -1,4 +1,4 @@
-//! Removes from a reply what is private: thinking and messages that some models write into their text in tags, as the
+//! Removes the private parts of a reply: thinking and messages that some models write into their text in tags, as the
 //! [`Splitter`] does for debates and chats.
 
 use super::plan::{PRIVATE, TAGGED};

@@ -87,7 +87,7 @@ pub(super) enum Voices {
     Checked,
     /// Several answers of one member.
     Samples(SeatName),
-    /// Estimates: the name of what decides between them.
+    /// Estimates: the name of the figure that decides between them.
     Estimates(&'static str),
 }
 

@@ -204,7 +204,8 @@ impl FileDiff {
         self.new_mode.or(self.old_mode) == Some(SUBMODULE)
     }
 
-    /// Returns what its lines do not show: a changed mode, a link, a submodule, an empty file, other line endings.
+    /// Returns the changes that its lines do not show: a changed mode, a link, a submodule, an empty file, other line
+    /// endings.
     pub fn facts(&self) -> impl Iterator<Item = String> {
         let mode = match (self.old_mode, self.new_mode) {
             (Some(old), Some(new)) if old != new => Some(format!("mode {old:o} to {new:o}")),

@@ -2,8 +2,8 @@
 //!
 //! Input: another machine, whose round this one lets run. Output: the same effects; before the round yields, the turns that
 //! format its answer, and the message with the value. The answer in words, the votes and the decision come from the
-//! inner machine. A reply that the schema does not allow is asked for once more, with what is wrong; a member that
-//! fails is replaced once.
+//! inner machine. If the schema does not allow a reply, the member is asked once more, with a list of the mistakes. A
+//! member that fails is replaced once.
 
 mod round;
 
@@ -56,7 +56,7 @@ pub trait Schema: Send + Sync {
     /// Returns whether it allows a value.
     fn allows(&self, value: &Value) -> bool;
 
-    /// Returns what is wrong with a value that it does not allow, one line each.
+    /// Returns the mistakes of a value that it does not allow, one line each.
     fn faults(&self, value: &Value) -> Vec<String>;
 
     /// Returns whether it allows nothing but objects: services take no other schemas.
@@ -226,7 +226,7 @@ impl Formatted {
         writers
     }
 
-    /// Asks a member for the value. `wrong` is what was wrong with its last reply; `native` lets the service enforce the
+    /// Asks a member for the value. `wrong` are the mistakes of its last reply; `native` lets the service enforce the
     /// schema.
     fn ask(
         &mut self,

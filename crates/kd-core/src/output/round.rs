@@ -36,7 +36,7 @@ pub(super) struct Task<'a> {
     pub(super) members: &'a [Member],
     /// The schema, if the member gets it in no other way.
     pub(super) in_words: Option<&'a Value>,
-    /// The last reply, and what is wrong with it.
+    /// The last reply, and its mistakes.
     pub(super) wrong: Option<(&'a str, &'a Mismatch)>,
 }
 

@@ -97,7 +97,7 @@ fn learned_words(rule: &Enough, seats: &[&mut Seat], asked: &Asked<'_>) -> Strin
     )
 }
 
-/// Returns the rule without common marks: the strongest first, by what is known about each of them alone.
+/// Returns the rule without common marks: the strongest member first, judged by the evidence about each member alone.
 fn by_strength(seats: &[&mut Seat], learned: &Learned, measured: bool) -> Enough {
     let known: Option<Vec<f64>> = seats
         .iter()

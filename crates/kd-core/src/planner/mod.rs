@@ -180,7 +180,7 @@ fn named(settings: &DeliberationConfig) -> Option<AnswerKind> {
     AnswerKind::parse(answer).ok()
 }
 
-/// Returns whether a protocol decides by what marks have taught it.
+/// Returns whether a protocol uses rules learned from marks.
 fn learns(protocol: &str) -> bool {
     protocols::find(protocol).is_some_and(|protocol| protocol.learns)
 }
@@ -428,8 +428,8 @@ fn fast<'a>(config: &Config, agents: &'a [String]) -> Option<&'a String> {
 /// Reduced sizes of answers if limits are low: tokens of an answer, and bytes of it in the prompts of other members.
 const LOWERED: [(u32, u32); 3] = [(1024, 1000), (512, 600), (256, 300)];
 
-/// Shortens answers until the final answer takes at most half of the limits, so that there is room for what it
-/// concludes. Returns a notice if it did.
+/// Shortens answers until the final answer takes at most half of the limits, so that there is room for the answers
+/// that it concludes from. Returns a notice if it did.
 fn fit(plan: &mut Plan) -> Option<String> {
     let usual = plan.limits;
     let has_room = |plan: &Plan| {

@@ -38,7 +38,7 @@ pub enum Unconfirmed {
     /// It quotes too many lines.
     #[error("it quotes more than {QUOTE_LINES_MAX} lines")]
     TooLong,
-    /// The file, which is named, does not contain what it quotes.
+    /// This file does not contain the quote.
     #[error("`{0}` does not hold the quoted code")]
     NotHeld(String),
 }

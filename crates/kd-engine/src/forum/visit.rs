@@ -1,4 +1,4 @@
-//! Carries out a visit: shows what is new, asks the agent, makes its calls, and records the end.
+//! Carries out a visit: shows the news, asks the agent, makes its calls, and records the end.
 
 use super::{Forum, Granted, RunError, Stop};
 use futures::StreamExt;

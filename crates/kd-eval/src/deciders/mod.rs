@@ -263,7 +263,7 @@ impl<'a> Setting<'a> {
         Learned::of(&Evidence::of(self.marks(half)), RECORDED, &models, |_| true)
     }
 
-    /// Decides each question with what was learned for its half.
+    /// Decides each question with the weights learned for its half.
     fn by_half<T>(
         &self,
         teach: impl Fn(usize) -> T,

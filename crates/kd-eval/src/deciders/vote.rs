@@ -79,7 +79,7 @@ pub(super) fn weighted(
     kd_vote::find("weighted").map_or_else(Vec::new, |rule| winners(rule, &ballots, &rules))
 }
 
-/// Adds what is known about the voters to the ballots.
+/// Adds the evidence about the voters to the ballots.
 fn known(ballots: &[Ballot], strengths: &[Strength]) -> Vec<Ballot> {
     let right: Vec<f64> = strengths.iter().map(|s| s.right).collect();
     let with = |((b, p), w): ((&Ballot, &f64), f64)| Ballot {

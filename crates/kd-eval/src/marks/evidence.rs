@@ -38,7 +38,7 @@ impl Evidence {
         self.recent.push(mark);
     }
 
-    /// Adds what is published about models.
+    /// Adds published results of models.
     pub fn with(mut self, published: Published) -> Self {
         self.published = published;
         self

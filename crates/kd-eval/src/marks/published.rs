@@ -154,7 +154,7 @@ impl Published {
         &self.0
     }
 
-    /// Returns what is published about a model on a kind of question.
+    /// Returns the published results of a model on a kind of question.
     pub fn find(&self, model: &str, kind: &str) -> Option<Found> {
         let name = name(model);
         let of: Vec<&Listed> = self.0.iter().filter(|row| row.family == name).collect();

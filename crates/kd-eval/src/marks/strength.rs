@@ -125,7 +125,7 @@ pub fn sources(evidence: &Evidence, kind: &str, models: &[&str]) -> Vec<Source> 
     of.into_iter().map(|known| known.source).collect()
 }
 
-/// Returns the sum of all models on this kind, and what is known about each of these.
+/// Returns the sum of all models on this kind, and the evidence about each of these.
 fn known(evidence: &Evidence, kind: &str, models: &[&str]) -> (Tally, Vec<Known>) {
     let mut everybody = Tally::default();
     let mut of = vec![Known::default(); models.len()];

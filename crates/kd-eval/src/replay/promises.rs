@@ -242,7 +242,7 @@ fn checked(replay: &Replay, trial: &Trial) -> Result<Vec<Mark>, ReadError> {
 }
 
 impl Count {
-    /// Adds a split: for each question, whether its verdict is right, and what was promised for it.
+    /// Adds a split: for each question, whether its verdict is right, and the promise for it.
     fn add<'a>(&mut self, promise: f64, rest: impl Iterator<Item = (bool, &'a Option<f64>)>) {
         let (mut all, mut right, mut answered, mut wrong) = (0usize, 0usize, 0usize, 0usize);
         for (is_right, promised) in rest {

@@ -434,7 +434,7 @@ fn sureness(q: &Question) -> f64 {
     ((top - next / (members + 1.0)) / members).max(0.0)
 }
 
-/// Maps each half with what was learned on the other.
+/// Applies to each half the map learned on the other half.
 fn fitted(said: &[(f64, bool)], halves: &Halves) -> Vec<(f64, bool)> {
     let maps: Vec<Isotonic> = (0..2)
         .map(|half| {

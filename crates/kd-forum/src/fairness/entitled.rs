@@ -28,7 +28,7 @@ pub(super) struct Due {
 /// Maximum cached entitlements for cycles with the same agents.
 const KEPT: usize = 1_000;
 
-/// Computes entitlements, with a cache for what cycles have in common.
+/// Computes entitlements, with a cache for inputs that cycles share.
 #[derive(Default)]
 pub(super) struct Entitlements {
     known: BTreeMap<Vec<u64>, Vec<Due>>,

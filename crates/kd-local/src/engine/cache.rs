@@ -1,4 +1,4 @@
-//! A cache of evaluated prefixes, so that the next round of a conversation evaluates only what is new.
+//! A cache of evaluated prefixes, so that the next round of a conversation evaluates only new tokens.
 
 use super::brain::Brain;
 

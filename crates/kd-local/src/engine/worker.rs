@@ -210,7 +210,7 @@ impl<B: Brain> Worker<B> {
         self.part();
     }
 
-    /// Removes finished members and caches what they evaluated.
+    /// Removes finished members and caches their evaluated tokens.
     fn part(&mut self) {
         let mut i = 0;
         while i < self.members.len() {
@@ -225,7 +225,7 @@ impl<B: Brain> Worker<B> {
         }
     }
 
-    /// Lets members reuse what others have evaluated of a common prefix.
+    /// Lets members reuse the evaluated tokens of a prefix that they share with others.
     ///
     /// Returns which members read in this step: all except those for which an earlier member is about to evaluate more
     /// of the common prefix.

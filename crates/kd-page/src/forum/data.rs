@@ -157,7 +157,7 @@ pub struct Row {
     pub name: String,
     /// The agent farthest from its entitlement.
     pub agent: String,
-    /// The value, and what it should be.
+    /// The value, and the expected value.
     pub value: Option<f64>,
     /// See `value`.
     pub entitled: Option<f64>,

@@ -1,6 +1,7 @@
-//! A second reading of prose, by weights learned from the recorded replies. It ranks the candidates and "no answer" by
-//! what is around their mentions. It neither knows the rules of the other modules nor is tuned by hand, so it errs
-//! on other replies than they do: where both agree, an answer is safe; where they differ, the reply is left open.
+//! A second reading of prose, by weights learned from the recorded replies. It ranks the candidates and "no answer"
+//! by the text around their mentions. It neither knows the rules of the other modules nor is tuned by hand, so it
+//! errs on other replies than they do: where both agree, an answer is safe; where they differ, the reply is left
+//! open.
 //!
 //! [`train`] computes the weights from `tests/data/replies`, and measures them on authors left out of the training.
 

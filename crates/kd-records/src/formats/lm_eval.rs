@@ -198,7 +198,7 @@ fn best(all: &[f64], choices: &[String], metric: &str) -> Option<usize> {
         .map(|(at, _)| at)
 }
 
-/// Returns the choices: what each request continues with.
+/// Returns the choices: the continuation of each request.
 fn choices(arguments: &Value) -> Vec<String> {
     let requests = requests(arguments);
     let each = requests

@@ -194,7 +194,7 @@ async fn serve(
         .await
 }
 
-/// Returns what this agent can do.
+/// Returns the capabilities of this agent.
 fn about() -> InitializeResponse {
     let sessions = SessionCapabilities::new().list(SessionListCapabilities::new());
     let prompts = PromptCapabilities::new().embedded_context(true);

@@ -111,7 +111,7 @@ pub(super) async fn run(
     finish(&answer, (&sent, void), id, client)
 }
 
-/// Sends what is left of the answer, and ends the prompt. Text that was sent is void if the attempt broke off
+/// Sends the rest of the answer, and ends the prompt. Text that was sent is void if the attempt broke off
 /// afterwards.
 fn finish(
     answer: &Answer,
@@ -273,7 +273,7 @@ impl Board {
         format!("message-{}-{turn}", self.prompt)
     }
 
-    /// Ends what is still open, and the plan.
+    /// Ends all open cards, and the plan.
     fn close(&mut self, answer: &Answer) -> Vec<SessionUpdate> {
         let status = match answer.is_answer() {
             true => ToolCallStatus::Completed,

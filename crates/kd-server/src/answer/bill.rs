@@ -8,8 +8,8 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 impl Answer {
-    /// Returns the usage of the turn whose text is the answer, or the sum if no single turn is. A lower bound of
-    /// 0 if it was not reported: what others used says nothing about it.
+    /// Returns the usage of the turn whose text is the answer, or the sum if no single turn is. A lower bound of 0 if
+    /// it was not reported; the usage of other members is no substitute.
     pub(crate) fn usage(&self) -> Usage {
         let mut turns = self.view.turns.iter().filter(|t| t.state == State::Done);
         let main = self.main().map(|main| main.seq);
@@ -57,7 +57,7 @@ impl Answer {
         sums
     }
 
-    /// Returns what each member used, and whether some of it was not reported.
+    /// Returns the usage of each member, and whether some of it was not reported.
     pub(crate) fn spent(&self) -> BTreeMap<&SeatName, (Usage, bool)> {
         let mut spent: BTreeMap<&SeatName, (Usage, bool)> = BTreeMap::new();
         for turn in self.view.turns.iter().filter(|turn| turn.is_over()) {

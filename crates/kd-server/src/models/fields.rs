@@ -29,7 +29,7 @@ const FIELDS: &[&str] = &[
     "tools",
 ];
 
-/// Parses the body of a request. `what` is what it should be, for the error, which names the field that is wrong.
+/// Parses the body of a request. `what` describes the expected value, for the error, which names the wrong field.
 ///
 /// # Errors
 /// If it is no JSON object, a field is missing, or one has the wrong type.
@@ -60,8 +60,8 @@ pub(super) fn parse<T: DeserializeOwned>(body: &[u8], what: &str) -> Result<T, F
     Ok(parsed)
 }
 
-/// Reads a limit of tokens. Clients that compute it send 1.0 for 1, and -1 for none, as llama.cpp's server takes it; what
-/// is above the greatest limit is that.
+/// Reads a limit of tokens. Clients that compute it send 1.0 for 1, and -1 for none, as llama.cpp's server takes it;
+/// larger numbers count as the largest limit.
 ///
 /// # Errors
 /// If it is not a whole number, or another negative one.

@@ -418,7 +418,7 @@ fn with_sums(mut response: Response, answer: &Answer) -> Response {
     response
 }
 
-/// Marks usage that was not reported as a whole. Clients require numbers: what is not known counts as 0, a lower bound.
+/// Marks usage that was not reported as a whole. Clients require numbers: an unknown value counts as 0, a lower bound.
 fn marked(mut value: Value, usage: &Usage) -> Value {
     if !usage.certainty.is_exact() {
         value["certainty"] = json!(usage.certainty);

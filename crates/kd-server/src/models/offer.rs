@@ -38,7 +38,7 @@ impl Offer {
         }
     }
 
-    /// Adds an earlier answer; what follows another one without a break belongs to it.
+    /// Adds an earlier answer. An answer that follows another one without a break is appended to it.
     pub(super) fn agent(&mut self, text: &str, calls: Vec<ToolCall>) {
         if text.is_empty() && calls.is_empty() {
             return;
@@ -143,7 +143,7 @@ impl Offer {
     }
 }
 
-/// Reads the arguments of a call; what is no JSON stays text.
+/// Reads the arguments of a call. Text that is not JSON stays text.
 pub(super) fn arguments(text: &str) -> Value {
     match text.trim() {
         "" => json!({}),

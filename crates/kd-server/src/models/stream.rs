@@ -1,4 +1,4 @@
-//! An answer as a stream: its progress, its text as it comes, and at the end what is left of it.
+//! An answer as a stream: its progress, its text as it arrives, and at the end the rest of the text.
 
 use super::fault::Fault;
 use super::kept::Held;
@@ -89,7 +89,7 @@ impl Streamed {
         }
     }
 
-    /// Returns what remains to be sent at the end.
+    /// Returns the text that remains to be sent at the end.
     async fn last(&mut self) -> String {
         let fault = match self.running.end().await {
             Ok(answer) if answer.is_answer() => return self.end(&answer),
@@ -122,8 +122,8 @@ impl Streamed {
     }
 }
 
-/// Returns what follows the sent text in the answer; `None` if the answer is another text. White space at both ends
-/// is removed from it, but not from the sent text.
+/// Returns the rest of the answer after the sent text; `None` if the answer begins differently. White space at both
+/// ends is removed from it, but not from the sent text.
 fn unsent<'a>(answer: &'a str, sent: &str) -> Option<&'a str> {
     let (answer, sent) = (answer.trim_start(), sent.trim_start());
     let rest = answer.strip_prefix(sent);

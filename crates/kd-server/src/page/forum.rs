@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Maximum bytes of a reason. Posts are limited by the size of a request, and by the limits of the forum.
 const REASON_BYTES_MAX: usize = 1 << 16;
 
-/// The routes. They are for the user that runs the server: what is read and written is the owner's.
+/// The routes. They are for the user that runs the server: reading and writing happen in the name of the owner.
 pub(super) fn routes() -> Router<Arc<Face>> {
     Router::new()
         .route("/page/forum", get(forum))

@@ -84,7 +84,7 @@ struct Feed {
     /// The members that are being asked, as the thread was last read.
     asked: BTreeMap<SeatName, Asked>,
     pieces: Pieces,
-    /// Pieces of other members: what they are asked is not known yet.
+    /// Pieces of members whose request is not known yet.
     held: Vec<(SeatName, Delta)>,
     lines: mpsc::Sender<Bytes>,
 }

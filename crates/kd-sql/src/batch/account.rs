@@ -1,5 +1,5 @@
-//! The account of a run of a batch: what its requests spend is recorded in the batch before they are sent, and in the
-//! user's ledger when they are paid.
+//! The account of a run of a batch. The spending of its requests is recorded in the batch before they are sent, and
+//! in the user's ledger when they are paid.
 
 use super::batches::Batches;
 use kd_core::ledger::{Entry, Ledger, NotSent, Noted};

@@ -136,7 +136,7 @@ impl Batches {
         self.read(|db| rows::get(db, batch))
     }
 
-    /// Begins a run of a batch and returns its number: every run before it is over, and what it may have spent counts.
+    /// Begins a run of a batch and returns its number. Every earlier run is over, and its maximum spending counts.
     /// Questions that it left are asked again, up to `attempts` times.
     ///
     /// # Errors

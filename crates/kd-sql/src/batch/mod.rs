@@ -1,7 +1,7 @@
 //! Batches: one SQLite file for each project, in the user's own data folder. A question is a row, the queue is a column
 //! of it, and its result and the end of its job are written in one transaction.
 //!
-//! Input: questions, results, what requests may spend and have spent. Output: the jobs to do next, and the state of a
+//! Input: questions, results, and the limits and spending of requests. Output: the jobs to do next, and the state of a
 //! batch. One process runs a batch at a time: it holds [`Batches::lock`] and gets a run number, and a result of
 //! another run is refused.
 

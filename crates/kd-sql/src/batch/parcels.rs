@@ -1,4 +1,4 @@
-//! Provider batches: what was handed over to a provider, and replies that no question has used yet. Tables are created on
+//! Provider batches: requests submitted to a provider, and replies that no question has used yet. Tables are created on
 //! first use.
 
 use super::batches::Batches;
@@ -209,7 +209,7 @@ impl Batches {
         })
     }
 
-    /// Records the results of a provider batch that is over: of each request its reply, if any, and what it has spent.
+    /// Records the results of a finished provider batch: the reply of each request, if any, and its spending.
     ///
     /// # Errors
     /// The file cannot be written.

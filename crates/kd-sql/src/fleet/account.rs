@@ -1,4 +1,4 @@
-//! The account of a worker: what its requests may spend is recorded in the database before they are sent.
+//! The account of a worker. The maximum spending of its requests is recorded in the database before they are sent.
 
 use super::clerk::Clerk;
 use super::error::FleetError;

@@ -235,7 +235,7 @@ struct Taken {
 }
 
 /// Claims the jobs of `$2` that a condition selects, for the worker `$1`, and reads their questions of at most `$3`
-/// bytes. `with`: what comes before; `and`: a condition for the worker; `from` and `also`: what else is selected.
+/// bytes. `with`: statements before it; `and`: a condition for the worker; `from` and `also`: further selected columns.
 macro_rules! taking {
     (with $with:expr, and $and:literal, which $which:expr, also $also:expr, from $from:literal) => {
         concat!(

@@ -83,7 +83,8 @@ impl Ended {
     }
 }
 
-/// Writes what jobs gave, those whose claims still hold, and counts settled requests. Equal questions wait until [`free`].
+/// Writes the results of jobs whose claims still hold, and counts settled requests. Equal questions wait until
+/// [`free`].
 pub(super) fn write(
     tx: &mut Tx<'_>,
     of: (i64, &str),
@@ -151,7 +152,7 @@ pub(super) fn awaited(
     Ok(places?)
 }
 
-/// Ends what waits for these questions, or lets it be asked.
+/// Ends questions that wait for these, or lets them be asked.
 pub(super) fn free(
     tx: &mut Tx<'_>,
     batch: &str,

@@ -22,8 +22,9 @@ pub struct Erased {
     pub asking: BTreeMap<String, u64>,
 }
 
-/// Finds what belongs to a question or a whole batch, and erases it unless somebody asks it, or `dry`. Equal questions of the
-/// batch belong together, and so do questions of other batches with an answer from the same thread.
+/// Finds all rows of a question or a whole batch. Erases them unless a worker is asking the question, or with `dry`.
+/// Equal questions of the batch belong together, and so do questions of other batches with an answer from the same
+/// thread.
 pub(super) fn forget(
     tx: &mut Tx<'_>,
     batch: &str,

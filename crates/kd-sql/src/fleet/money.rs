@@ -283,7 +283,7 @@ fn settle_one(tx: &mut Tx<'_>, settled: &Settled) -> Result<(), FleetError> {
 }
 
 /// Counts the requests that a lost worker has sent and not settled. One without a known maximum keeps its row, without its
-/// call: the worker may only have been stopped, and still know what it has spent.
+/// call: the worker may only have been paused, and may still report its spending.
 pub(super) fn close(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
     let open = tx.rows(
         concat!(

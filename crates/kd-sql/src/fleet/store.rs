@@ -28,7 +28,8 @@ pub struct Fleet {
     pub(super) held: BTreeMap<i64, String>,
     /// The job that was asked alone last: others wait while it is held.
     pub(super) lone: Option<i64>,
-    /// The batch with a question to be asked alone, and when it was found: this worker ends what it holds first.
+    /// The batch with a question to be asked alone, and when it was found. This worker first finishes its own
+    /// questions.
     pub(super) waits_for: Option<(String, Instant)>,
     pub(super) cursors: HashMap<String, (Cursor, Instant)>,
     pending: Arc<Mutex<Vec<Settled>>>,
@@ -124,7 +125,7 @@ impl Fleet {
         Ok(newest)
     }
 
-    /// Returns all batches, oldest first, and what is wrong with rows that are none: those are left out.
+    /// Returns all batches, oldest first, and the mistakes of rows that are not valid batches, which are left out.
     ///
     /// # Errors
     /// The database fails.
@@ -188,7 +189,8 @@ impl Fleet {
     }
 
     /// Renews the lease of this worker, ends those whose leases are over, and records settled requests. If its own lease is
-    /// over, for example because the process was stopped, it is registered again: what it holds was given to others.
+    /// over, for example because the process was stopped, it is registered again. Its questions were given to other
+    /// workers.
     ///
     /// # Errors
     /// The database fails.
@@ -223,7 +225,7 @@ impl Fleet {
         self.link.tx(|tx| workers::forget_unknown(tx, id, &known))
     }
 
-    /// Ends this worker: what it holds is given to others at once.
+    /// Ends this worker. Its questions are given to other workers at once.
     ///
     /// # Errors
     /// The database fails: its lease ends later.
@@ -302,7 +304,8 @@ impl Fleet {
         done
     }
 
-    /// Puts back what this worker is asking of a batch: the attempts do not count. What it has spent is recorded before others end it.
+    /// Puts back the questions of a batch that this worker is asking. The attempts do not count. What it has spent is
+    /// recorded before others end it.
     ///
     /// # Errors
     /// The database fails.

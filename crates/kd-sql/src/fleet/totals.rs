@@ -28,7 +28,7 @@ pub(super) fn counts(
     Ok(all)
 }
 
-/// Returns what batches have spent, and the time of their workers in milliseconds.
+/// Returns the spending of batches, and the time of their workers in milliseconds.
 pub(super) fn spent(
     tx: &mut Tx<'_>,
     ids: &[String],

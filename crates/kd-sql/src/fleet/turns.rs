@@ -6,7 +6,7 @@ use super::finish::{self, Ended};
 use super::store::Fleet;
 use std::time::{Duration, Instant};
 
-/// How long a claim starts from its cursor: what was put back before it waits that long.
+/// How long claims start from a cursor. Jobs put back before the cursor wait that long.
 const CURSOR: Duration = Duration::from_secs(5);
 
 /// How long a question that must be asked alone keeps a worker from taking jobs of other batches; its own batch is looked at more
@@ -32,8 +32,8 @@ impl Fleet {
         self.claimed(want, first)
     }
 
-    /// Writes what jobs gave, with what their requests have spent, in one transaction. Returns for each whether its claim still
-    /// held: a result of a claim that was given to others is dropped, and what it has spent counts.
+    /// Writes the results of jobs and the spending of their requests, in one transaction. Returns for each whether
+    /// its claim still held: a result is dropped if its claim was given to another worker, but its spending counts.
     ///
     /// # Errors
     /// The database fails.
@@ -118,7 +118,7 @@ impl Fleet {
         Ok(claimed)
     }
 
-    /// Keeps in mind what was claimed.
+    /// Remembers the claimed jobs.
     fn keep(&mut self, want: Want<'_>, claimed: &Claimed, next: Cursor) {
         let batch = want.batch;
         let tokens = claimed.jobs.iter().map(|job| (job.token, batch.to_owned()));

@@ -1,4 +1,4 @@
-//! Workers: their leases, and what becomes of the jobs of a worker whose lease is over.
+//! Workers: their leases, and the jobs of workers whose lease has expired.
 
 use super::error::FleetError;
 use super::finish::end;
@@ -110,8 +110,8 @@ fn buried(tx: &mut Tx<'_>, worker: Option<i64>) -> Result<bool, FleetError> {
     }
 }
 
-/// Ends a worker: its questions are given to others, and what it has sent counts with its maximum. The attempt counts, because
-/// the question may be what killed it. `None`: questions that no worker asks.
+/// Ends a worker. Its questions are given to other workers, and its sent requests count with their maximum. The
+/// attempt counts, because the question may be what killed it. `None`: questions that no worker asks.
 fn bury(tx: &mut Tx<'_>, worker: Option<i64>) -> Result<(), FleetError> {
     if let Some(worker) = worker {
         tx.run(

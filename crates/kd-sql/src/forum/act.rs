@@ -607,7 +607,7 @@ pub(super) fn told(done: Result<Value, ForumError>) -> Result<Value, ForumError>
     }
 }
 
-/// Says in an answer what was masked.
+/// Names the masked secrets in an answer.
 pub(super) fn with_masked(mut answer: Value, masked: &Masked) -> Value {
     if let Some(line) = masked.summary() {
         answer["masked"] = line.into();

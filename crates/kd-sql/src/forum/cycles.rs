@@ -1,4 +1,4 @@
-//! Cycles: drawn and recorded before any agent runs, ended with what they did to each agent.
+//! Cycles: drawn and recorded before any agent runs, and ended with their effect on each agent.
 
 use super::db::{self, Db, Row, args, first_int, new_id};
 use super::error::ForumError;

@@ -434,8 +434,8 @@ impl Db {
         }
     }
 
-    /// Runs a transaction; nested calls become part of the outer one. SQLite takes its write lock at the start, so that
-    /// what was read stays valid.
+    /// Runs a transaction; nested calls become part of the outer one. SQLite takes its write lock at the start, so
+    /// that rows that were read stay valid.
     pub(super) fn whole<T>(
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<T, ForumError>,

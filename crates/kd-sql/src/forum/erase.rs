@@ -2,7 +2,7 @@
 //!
 //! A post keeps its number, author, time and digest, from which seeds and seals are computed, so the audit still
 //! succeeds. Other texts that repeat it become [`TOMBSTONE`]. Input: posts, and a test that recognizes repetitions.
-//! Output: what was erased. Erased bytes are also removed from the file's free pages, its log and older copies of it.
+//! Output: the erased texts. Erased bytes are also removed from the file's free pages, its log and older copies of it.
 
 use super::db::{self, Db, Row, Value, args, first_int};
 use super::error::ForumError;
@@ -121,8 +121,8 @@ const TEXTS: &[Texts] = &[
     Texts { what: "charter", table: "charters", key: &["forum"], is_numbered: false, forum: "forum", columns: &["body"] },
 ];
 
-/// The tables with text, each with a column by which PostgreSQL rewrites it, and what is added to that column. No view
-/// uses these columns.
+/// The tables with text, each with a column by which PostgreSQL rewrites it, and the value that is added to that
+/// column. No view uses these columns.
 const REWRITTEN: &[(&str, &str, &str)] = &[
     ("posts", "body", "''"),
     ("words", "words", "''::tsvector"),
@@ -405,7 +405,7 @@ impl Eraser<'_> {
         self.record(db, forum, "post", id)
     }
 
-    /// Finds the texts of a table that repeat what is erased.
+    /// Finds the texts of a table that repeat the erased text.
     fn texts(&mut self, db: &mut Db, of: &Texts) -> Result<(), ForumError> {
         let (keys, columns) = (of.key.join(", "), of.columns.join(", "));
         let (mut after, mut offset) = (i64::MIN, 0);

@@ -237,7 +237,7 @@ fn discussions(
     Ok(())
 }
 
-/// Writes agents, and what each has read.
+/// Writes agents, and the marks up to which they have read.
 fn agents(
     db: &mut Db,
     put: &mut impl FnMut(&Record) -> Result<(), ForumError>,

@@ -40,7 +40,7 @@ impl ForumTexts {
         &self.place
     }
 
-    /// Returns what repeats what a job forgets.
+    /// Returns the texts that repeat the text that a job forgets.
     ///
     /// # Errors
     /// The store cannot be opened, or the database fails.
@@ -141,7 +141,7 @@ pub fn forget_log(
     runner_log::forget(folder, repeats, dry)
 }
 
-/// Describes what was erased from a store.
+/// Describes the texts that were erased from a store.
 pub fn erased(done: &Erased, path: &Path) -> Vec<Found> {
     let mut found = Vec::new();
     let mut add = |what: String| {

@@ -108,7 +108,7 @@ impl Place {
 
 impl ForumStore {
     /// Opens a store, creating it if it does not exist. Safe to call concurrently. `state` is the user's state folder,
-    /// which records the user's own forums; in any other, elected settings can only lower what is configured.
+    /// which records the user's own forums; in any other forum, elected settings can only lower the configured values.
     ///
     /// # Errors
     /// [`ForumError::Open`] if it cannot be opened, [`ForumError::NotOurs`] if kd did not create it,

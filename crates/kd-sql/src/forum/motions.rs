@@ -180,7 +180,7 @@ fn undoing(db: &mut Db, motion: &Motion) -> Result<Option<(Entry, Order)>, Forum
     }))
 }
 
-/// Describes exactly what a change would do and what is in force now; empty for nothing.
+/// Describes the exact effect of a change and the current value; empty if there is no change.
 ///
 /// # Errors
 /// It would change nothing, or members may not propose it.

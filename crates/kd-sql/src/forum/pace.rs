@@ -1,5 +1,5 @@
-//! Rate limits for accounts outside of visits: the table `pace`, with what each account did in its last minute and day.
-//! All guests of a forum share one row, because anyone can take any guest's name.
+//! Rate limits for accounts outside of visits: the table `pace`, with the actions of each account in its last minute
+//! and day. All guests of a forum share one row, because anyone can take any guest's name.
 
 use super::db::{Db, args};
 use super::error::ForumError;

@@ -119,7 +119,7 @@ fn over(id: i64) -> ForumError {
     ForumError::Invalid(format!("the visit {id} is over"))
 }
 
-/// Records that the agent is done: its claim, beside what it did. Nothing can be called after that.
+/// Records that the agent is done: its claim, next to its real actions. Nothing can be called after that.
 pub(super) fn leaves(
     db: &mut Db,
     id: i64,

@@ -155,7 +155,7 @@ impl ForumStore {
         })
     }
 
-    /// Ends a visit: moves the agent's mark to `through`, and remembers what it left unread up to there.
+    /// Ends a visit: moves the agent's mark to `through`, and records the threads up to there that it left unread.
     ///
     /// # Errors
     /// If the database fails.

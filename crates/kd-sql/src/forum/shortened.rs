@@ -1,5 +1,5 @@
-//! Cycles whose seals cannot be computed again, because the owner erased a text that they cover. The seals of what is
-//! left are noted in the user's state folder, so a change that passes for an erasure is found.
+//! Cycles whose seals cannot be computed again, because the owner erased a text that they cover. The seals of the
+//! remaining posts are recorded in the user's state folder, so a change that pretends to be an erasure is detected.
 //!
 //! Input: the database and the notes. Output: whether a cycle's other seal is explained by an erasure.
 
@@ -150,7 +150,7 @@ impl<'a> Covered<'a> {
         Ok(numbers)
     }
 
-    /// Notes the seals of what is left; before the erasure is committed.
+    /// Records the seals of the remaining posts, before the erasure is committed.
     pub(super) fn note(&self, db: &mut Db) -> Result<(), ForumError> {
         let mut heads: BTreeMap<String, Vec<Head>> = BTreeMap::new();
         for id in self
@@ -259,7 +259,7 @@ fn is_stated(db: &mut Db, cycle: &CycleRecord, runs: &[Run]) -> Result<bool, For
     Ok(false)
 }
 
-/// Notes what was erased before the first seal is noted on this machine: the record was moved here, for example.
+/// Records the erasures from before the first seal on this machine, for example if the record was moved here.
 pub(super) fn adopt(db: &mut Db, leader: &Leader) -> Result<(), ForumError> {
     if leader.secrets.head().is_some() {
         return Ok(());

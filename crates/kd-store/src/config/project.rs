@@ -1,8 +1,8 @@
 //! Holds back what a project may not decide: settings of `.kd/config.json` and `.kd/config.local.json` that need
 //! consent.
 //!
-//! Input: the layers as read, and the user's [`TrustStore`]. Output: the layers without what is held back, and a
-//! [`Project`] with what the folder wants, what is in effect and why the rest is not.
+//! Input: the layers as read, and the user's [`TrustStore`]. Output: the layers without the settings held back, and a
+//! [`Project`] with the requested settings, the settings in effect, and the reasons why the others are not.
 
 use super::ConfigPaths;
 use super::merge::{Origins, Part, merge};
@@ -378,7 +378,7 @@ fn servers_of(agent: &str, parts: &[Part]) -> BTreeSet<String> {
         .collect()
 }
 
-/// Removes what is held back from the layers, and merges the rest.
+/// Removes the settings held back from the layers, and merges the rest.
 pub(super) fn hold(parts: &mut [Part], project: &mut Project) -> (Value, Origins) {
     let (before, origins) = merge(parts);
     let below = below(parts);

@@ -1,6 +1,6 @@
 //! Forgets a thread, or one of its messages, in every place that holds it.
 //!
-//! Input: threads, and the places where `kd` stores anything. Output: what was found where, and its removal. Both use
+//! Input: threads, and the places where `kd` stores anything. Output: the traces by place, and their removal. Both use
 //! the same steps ([`STEPS`]), as a dry run or not, so that nothing is removed that was not shown. Steps can be
 //! repeated: the messages, which identify the rest, are removed last, so the next run completes a killed one.
 //!
@@ -116,7 +116,7 @@ pub struct Target {
 /// A place of another crate that holds something of threads, for example a database. The job calls it as one of its
 /// [`STEPS`].
 pub trait Holder: std::fmt::Debug {
-    /// Finds what it holds of a target; removes it unless `dry`. Can be repeated after a kill.
+    /// Finds the traces of a target in this place; removes them unless `dry`. Can be repeated after a kill.
     ///
     /// # Errors
     /// If the place cannot be read or changed.
@@ -232,7 +232,7 @@ impl<'j> Job<'j> {
         self.layout
     }
 
-    /// Returns whether a text repeats what is forgotten.
+    /// Returns whether a text repeats forgotten text.
     pub fn is_in(&self, text: &str) -> bool {
         self.pieces.are_in(text)
     }
@@ -267,7 +267,7 @@ impl<'j> Job<'j> {
         Ok(found)
     }
 
-    /// Returns whether a text of someone else repeats what is forgotten. Unlike [`Self::is_in`], it ignores texts that
+    /// Returns whether a text by someone else repeats forgotten text. Unlike [`Self::is_in`], it ignores texts that
     /// are equal by accident, such as `Yes.`
     pub fn is_quoted_in(&self, text: &str) -> bool {
         self.pieces.are_quoted_in(text)
@@ -308,7 +308,7 @@ impl<'j> Job<'j> {
         self.run(true)
     }
 
-    /// Removes it, and lists what was removed. Holds the locks of the threads meanwhile.
+    /// Removes the traces, and lists them. Holds the locks of the threads meanwhile.
     ///
     /// # Errors
     /// A place cannot be read or changed; the same call completes it later.

@@ -20,7 +20,7 @@ pub(super) const SEARCHED: Bound = Bound {
     why: "",
 };
 
-/// Examines one place for one thread; removes what it finds there unless it is a dry run.
+/// Examines one place for one thread; removes the traces there unless it is a dry run.
 type Step = fn(&Job<'_>, &Target, bool) -> Result<Vec<Found>, Error>;
 
 /// All steps by name, in order: the messages, which identify the rest, come last.

@@ -86,7 +86,7 @@ pub(super) fn base(report: &mut Report) -> Result<(), Error> {
     Ok(())
 }
 
-/// Repairs one problem; returns what was done.
+/// Repairs one problem. Returns a description of the repair.
 fn one(folder: &Folder, finding: &Finding, remedy: &Remedy) -> Result<String, NotMended> {
     put_right(folder, finding, remedy).map_err(|error| NotMended::Failed(thread::told(&error)))?
 }

@@ -1,7 +1,7 @@
-//! Checks a thread's folder and repairs it. Input: a place. Output: findings, and what was done.
+//! Checks a thread's folder and repairs it. Input: a place. Output: findings, and repairs.
 //!
-//! Nothing is ever deleted: what has to move goes to `.kd-lost/` in the same folder, and so does the old text of every
-//! rewritten file. [`check`] only reads.
+//! Nothing is ever deleted: files that must move go to `.kd-lost/` in the same folder, and so does the old text of
+//! every rewritten file. [`check`] only reads.
 
 mod look;
 mod mend;
@@ -99,7 +99,7 @@ impl Kind {
 /// A repair of a finding.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remedy {
-    /// Write `thread.json` from what is known.
+    /// Write `thread.json` from the known data.
     WriteMeta(Box<Meta>),
     /// Rewrite the file with what could be parsed of it.
     Rewrite,
@@ -198,8 +198,8 @@ pub fn repair_base(report: &mut Report) -> Result<(), Error> {
     mend::base(report)
 }
 
-/// Repairs what has a remedy, and records the result in the report. Skips files written a moment ago: their writer may
-/// not be done.
+/// Repairs findings that have a remedy, and records the result in the report. Skips files written a moment ago: their
+/// writer may not be done.
 ///
 /// # Errors
 /// If the thread cannot be opened or settled, or is locked for too long. A repair that fails is recorded in the report.
@@ -207,7 +207,7 @@ pub fn repair(place: &Place, report: &mut Report) -> Result<(), Error> {
     mend::thread(&place.path, report)
 }
 
-/// Repairs what was found beside the threads of a branch.
+/// Repairs findings outside the threads of a branch.
 ///
 /// # Errors
 /// If the branch's folder cannot be opened. A repair that fails is recorded in the report.

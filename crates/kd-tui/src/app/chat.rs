@@ -289,7 +289,7 @@ impl App {
         }
     }
 
-    /// Puts the draft aside, or takes back what was put aside.
+    /// Puts the draft aside, or takes it back.
     fn stash(&mut self) {
         self.reading = false;
         let was_empty = self.editor.is_empty();

@@ -1,5 +1,5 @@
-//! How a batch of a fleet is asked: what the database says of it, and digests of what decides an answer on this machine. Two
-//! machines with the same digests ask in the same way.
+//! How a batch of a fleet is asked: the values in the database, and digests of everything on this machine that
+//! decides an answer. Two machines with the same digests ask in the same way.
 
 use super::super::how::How;
 use super::super::key::{digest, memory_and_marks};
@@ -157,7 +157,8 @@ impl Spec {
         })
     }
 
-    /// Fails if a model, a member or a number is none that the user's own configuration allows: they decide what is paid.
+    /// Fails if the user's own configuration does not allow a model, a member or a number, because these decide the
+    /// cost.
     fn check(&self, config: &Config) -> Result<(), UserError> {
         let refused = |what: String, next: &str| {
             let what = kd_core::clean::clean_text(&what)

@@ -271,7 +271,7 @@ fn why(batch: &FleetBatch, is_over: bool) -> Why {
     }
 }
 
-/// Parses a line of the database, and cleans its texts; what is not a result of this question is left out.
+/// Parses a line of the database, and cleans its texts. Returns `None` if it is not a result of this question.
 fn parsed(batch: &str, line: &Line) -> Option<Row> {
     let row: Row = serde_json::from_str(&line.text).ok()?;
     let id = row.id.replace('\0', "\u{fffd}");

@@ -37,7 +37,7 @@ pub(super) struct FleetQueue {
     pub(super) alone: bool,
     /// Where its threads are on this machine.
     pub(super) layout: Layout,
-    /// Counts what this process has spent for the batch.
+    /// Counts the spending of this process for the batch.
     pub(super) kingdom: Arc<Kingdom>,
     /// This process's own limits.
     pub(super) own: LimitsConfig,
@@ -125,7 +125,7 @@ fn threads(done: &[Done], back: &[Back]) -> Vec<ThreadId> {
 }
 
 impl FleetQueue {
-    /// Adds the files of threads to what jobs gave.
+    /// Adds the files of threads to the results of jobs.
     fn ended(&self, done: Vec<Done>, back: Vec<Back>) -> Result<Vec<Ended>, UserError> {
         let mut ended = Vec::new();
         for Done { job, row, keep } in done {

@@ -70,7 +70,7 @@ pub enum News {
     Done(String),
     /// A limit of the batch is reached.
     Limited(String),
-    /// Its lease was over: what it was asking was given to others.
+    /// Its lease had expired, and its questions were given to other workers.
     Lost(String),
 }
 
@@ -454,7 +454,7 @@ impl Worker {
     }
 }
 
-/// Returns the limits of this process: its own, or what is left of the batch's if that is less.
+/// Returns the limits of this process: its own limits, or the remaining limits of the batch if they are lower.
 fn limits(own: LimitsConfig, batch: &FleetBatch) -> LimitsConfig {
     let less = |own: Option<u64>, left: Option<u64>| match (own, left) {
         (Some(own), Some(left)) => Some(own.min(left)),

@@ -326,8 +326,8 @@ fn no_mode(there: &[String]) -> Failure {
     )
 }
 
-/// `session/new`. Only the session id of the response must match the protocol. Agents are loose with the rest, and the
-/// crate drops what does not match: a read-only mode would be lost silently.
+/// `session/new`. Only the session id of the response must match the protocol. Agents do not follow the rest of the
+/// protocol strictly, and the crate drops values that do not match, so a read-only mode would be lost silently.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/new", response = NewSessionAnswer)]
 struct NewSession(NewSessionRequest);

@@ -1,4 +1,4 @@
-//! Removes from a chair's text what it copied from its instructions.
+//! Removes from a chair's text the passages that it copied from its instructions.
 
 use crate::deliberation::plan::{Plan, STATED};
 

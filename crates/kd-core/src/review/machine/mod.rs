@@ -340,7 +340,7 @@ impl Review {
         }
     }
 
-    /// Returns why a reply is not what its phase asked for.
+    /// Returns the reason why a reply does not have the form that its phase asked for.
     fn unreadable(&self, turn: &Turn, text: &str) -> Option<&'static str> {
         let labels = || {
             turn.shown

@@ -122,9 +122,9 @@ impl Basis {
         }
     }
 
-    /// Returns how far a verdict's score is from the edge of what is promised: from the score below which no promise
-    /// holds, or, without a promise, from the highest score. Verdicts that a promise covers come after all others.
-    /// `None` without a score.
+    /// Returns the distance of a verdict's score from the edge of the promise: the lowest score for which a promise
+    /// holds, or, without a promise, the highest score. Verdicts that a promise covers come after all others. `None`
+    /// without a score.
     pub fn gap(&self, verdict: &Mark) -> Option<f64> {
         const WIDEST: f64 = 2.0;
         let score = scored(verdict, &self.weights)?;

@@ -4,7 +4,7 @@ use crate::forum::db::{Db, Row, args};
 use crate::forum::error::ForumError;
 use kd_forum::words::Post;
 
-/// A post with what it quotes, for [`post`].
+/// A post with its quote, for [`post`].
 pub(in crate::forum) const SELECT: &str = "SELECT p.id, p.thread_id, p.author, p.body, p.quote_post_id, q.body, q.author, p.created_at, \
      p.edited_at, p.deleted_at, p.run_id, q.deleted_at, p.hidden_at, q.hidden_at, p.erased_at FROM posts p LEFT JOIN posts q ON q.id = p.quote_post_id";
 
