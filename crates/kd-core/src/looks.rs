@@ -21,9 +21,9 @@ const USUAL: [(&str, usize); 8] = [
     ("explorer", 2),
 ];
 
-/// Returns the number of a speaker's mark and color among these members. It depends on the name; of names that would share
-/// a mark, the usual ones come first, then the first in the alphabet, and the others get the next free mark, as long as
-/// there is one. A speaker that is not a member comes last.
+/// Returns the number of a speaker's mark and color among these members. It depends on the name. If several names
+/// would share a mark, a well-known name gets it, otherwise the first in the alphabet; the others get the next free
+/// mark, as long as there is one. A speaker that is not a member comes last.
 pub fn number<'a>(name: &str, members: impl IntoIterator<Item = &'a str>) -> usize {
     let mut others: Vec<&str> = members.into_iter().collect();
     others.sort_unstable_by_key(|other| (usual(other).is_none(), *other));

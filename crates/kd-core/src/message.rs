@@ -63,11 +63,11 @@ pub const CHOSEN: &str = "chosen";
 
 /// Lines of a long message of the user that are shown while it is folded.
 const FOLDED_LINES: usize = 8;
-/// Bytes of them.
+/// Maximum bytes of these lines.
 const FOLDED_BYTES: usize = 2000;
 
 /// Returns the beginning of a long message of the user, and the number of lines that follow; `None` if it is shown whole.
-/// Only the length counts, whatever the text says: nobody can hide words by the look of them.
+/// Only the length decides, not the content, so that a text cannot make parts of itself hidden.
 pub fn folded(body: &str) -> Option<(&str, usize)> {
     let mut ends = body.match_indices('\n').map(|(at, _)| at);
     let lines = ends.nth(FOLDED_LINES - 1).unwrap_or(body.len());

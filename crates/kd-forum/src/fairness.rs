@@ -67,7 +67,7 @@ pub struct Turn<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Creates a cycle of which only the draw is known: every drawn turn was taken.
+    /// Creates a cycle from its draw alone, as if every drawn turn was taken.
     pub fn of(cards: &'a Cards, plan: &'a Plan) -> Self {
         let turns = plan.turns.iter().map(|turn| Turn {
             agent: &turn.agent,

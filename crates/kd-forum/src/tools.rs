@@ -282,8 +282,8 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// Returns whether a call ends the visit. Such a call is not counted; one with invalid arguments does not end it, and
-/// counts.
+/// Returns whether a call ends the visit. Such a call is not counted. With invalid arguments, the call is counted and
+/// does not end the visit.
 pub fn leaves(name: &str, arguments: &Value) -> bool {
     find(name).is_some_and(|tool| tool.visit_only)
         && matches!(

@@ -89,7 +89,7 @@ impl Reader {
         parts
     }
 
-    /// Notes the digest of a part's content; returns whether it is another one.
+    /// Stores the digest of a part's content. Returns whether it has changed.
     fn is_news(&mut self, id: &str, digest: u64) -> bool {
         self.0.insert(id.to_owned(), digest) != Some(digest)
     }

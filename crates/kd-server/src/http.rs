@@ -89,8 +89,8 @@ impl std::str::FromStr for HostName {
 }
 
 impl HostName {
-    /// Returns the authorities that requests may name. A name without a port may be followed by the server's port, or
-    /// stand alone, as a proxy forwards it.
+    /// Returns the authorities that requests may name. A request may add the server's port to a name without a port,
+    /// or leave the port out, as behind a proxy.
     fn authorities(&self, port: u16) -> Vec<String> {
         let has_port = self
             .0

@@ -136,7 +136,7 @@ pub fn read_last(thread: &Thread, bytes: u64) -> Result<Logged, Error> {
 }
 
 /// Reads from a thread's log the turns of its messages, from a number up to the newest: their requests and their
-/// ends, without texts. The log is read from its end, as far back as the question of the first of them.
+/// ends, without texts. The log is read backwards, up to the question of the first of these turns.
 ///
 /// # Errors
 /// Those of [`read_last`].

@@ -11,8 +11,8 @@ use crate::staged::{self, Staged};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often the threads of a batch are removed, and the pause before the next try: a question that was interrupted may still be
-/// writing.
+/// Maximum attempts to remove the threads of a batch, and the pause between them: an interrupted question may still
+/// be writing.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 

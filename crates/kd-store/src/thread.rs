@@ -49,7 +49,7 @@ pub const TOGETHER_BYTES_MAX: u64 = bounds::MESSAGE.bytes;
 /// data that a power failure may lose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Leave it to the kernel: a power failure may lose the last half minute, and leave empty files.
+    /// No sync: a power failure may lose the last half minute, and leave empty files.
     Buffered,
     /// One sync per message, before it gets its name: no message is ever incomplete.
     #[default]

@@ -25,8 +25,8 @@ impl Comparison {
     }
 }
 
-/// Returns for each word of both texts whether it differs. The effort is bounded: in long texts with little in common,
-/// some words count as different that a longest common sequence would have.
+/// Returns for each word of both texts whether it differs. The effort is bounded: in long texts with little in
+/// common, some words count as different although they are part of the longest common sequence.
 fn differing(one: &str, other: &str) -> (Vec<bool>, Vec<bool>) {
     let (a, b): (Vec<&str>, Vec<&str>) = (words(one), words(other));
     let (mut in_a, mut in_b) = (vec![true; a.len()], vec![true; b.len()]);

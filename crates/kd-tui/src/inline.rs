@@ -1,7 +1,7 @@
-//! The painter of everything that is repainted inline: a region of lines at the bottom of what was printed, repainted
-//! in place. Takes the lines of the next frame, or text to print above them; returns the bytes to write.
+//! Paints a region of lines below the printed output, and repaints it in place. Takes the lines of the next frame, or
+//! text to print above them; returns the bytes to write.
 //!
-//! Between two frames the cursor stays at the first column of the region's first line. A resize may rewrap what is
+//! Between two frames the cursor stays at the first column of the region's first line. A resize may rewrap the lines
 //! below, but never moves that position, so the next frame starts there and clears everything below: no rows are
 //! counted, and the scrollback is never touched. Each frame is one synchronized update and writes only changed lines.
 

@@ -1,6 +1,6 @@
 //! Standard output and standard error, as everything in this program writes them.
 //!
-//! Where a build service reads them, no text of a member is a command to it ([`kd_core::build_log`]).
+//! If a build service reads them, text of members cannot become a command to it ([`kd_core::build_log`]).
 
 mod lines;
 

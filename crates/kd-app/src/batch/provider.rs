@@ -124,7 +124,8 @@ pub(super) fn untimed(config: &mut Config) {
     config.deliberation.iteration.max_duration_ms = DELIBERATION_MAX_MS;
 }
 
-/// Returns the price of a token of a service in a provider batch; the normal one if it has no batch endpoints.
+/// Returns the price of a service's tokens in a provider batch, or the normal price if the service has no batch
+/// endpoints.
 pub(super) fn price(config: &Config, backend: &str, price: Option<Price>) -> Option<Price> {
     let part = kd_backends::providers::batch_price(backend, config.providers.get(backend));
     let part = part.unwrap_or(1.0);

@@ -26,10 +26,10 @@ pub struct Results {
 }
 
 impl Results {
-    /// Checks that a file of results can be written there: a file of something else is never replaced.
+    /// Checks that a file of results can be written there. A file with other content is never replaced.
     ///
     /// # Errors
-    /// If it exists and is something else, or could not be written.
+    /// If the file exists with other content, or cannot be written.
     pub fn new(path: &Path, env: &Env) -> Result<Self, UserError> {
         outfile::check(Some(path), env)?;
         let whole = env.folder()?.join(path);
@@ -129,7 +129,7 @@ pub fn check_own(path: &Path, batch: &str, env: &Env) -> Result<(), UserError> {
         .next("give -o another name, or add --force to replace the file"))
 }
 
-/// Fails if a file exists that is none of results.
+/// Fails if the file exists and does not contain results.
 fn check_old(path: &Path, told: &Path) -> Result<(), UserError> {
     let Some(head) = head(path, told)? else {
         return Ok(());

@@ -181,8 +181,8 @@ impl Site {
     }
 }
 
-/// Adds the settings of a clock on which all agents run one after another, which agents read too. Returns whether agents
-/// wait and may sit out.
+/// Adds the settings for a clock on which all agents run one after another. Agents see these settings. Returns
+/// whether agents wait and may sit out.
 fn fill_in(wishes: &mut Vec<(String, String)>, clock: Clock) -> (bool, bool) {
     let is_named = |start: &str| wishes.iter().any(|(key, _)| key.starts_with(start));
     let waits = clock != Clock::Once || is_named("delay_secs_");

@@ -42,7 +42,7 @@ pub fn forget_thread(id: &str, project: Option<&str>, env: &Env) -> Result<usize
     }
 }
 
-/// Returns the thread of this project. One that is gone is found by its marks, with its complete id.
+/// Returns the thread of this project. A deleted thread is found by its marks, with its complete id.
 fn here_or_gone(
     id: &str,
     marked: &[MarkedThread],

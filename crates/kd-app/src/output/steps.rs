@@ -321,13 +321,14 @@ impl Steps {
 
 /// Counts of parts.
 struct Places {
-    /// That a place of a value is checked against, for each depth.
+    /// Parts that a position in a value is checked against, by depth.
     of_root: Vec<u64>,
-    /// That a place is checked against by any part and all that it leads to for the same place.
+    /// Maximum parts that one part leads to for the same position, including itself.
     at_most: u64,
 }
 
-/// Counts the parts that places are checked against, down to a depth. `order` has what a part leads to before it.
+/// Counts the parts that positions are checked against, down to a depth. In `order`, the parts that a part leads to
+/// come before it.
 fn of_place(
     parts: &[Part],
     order: &[usize],

@@ -12,7 +12,7 @@ use kd_store::git;
 use kd_store::git_command::GitCommand;
 use std::path::{Path, PathBuf};
 
-/// Loads the settings, and reports which of the change's settings are not used.
+/// Loads the settings, and notes which settings of the change are not used.
 pub(super) fn load(
     env: &Env,
     layout: Option<&Layout>,

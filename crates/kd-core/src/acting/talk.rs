@@ -96,7 +96,7 @@ impl Talk {
         text
     }
 
-    /// Returns the conversation as one prompt, for members that cannot be sent its steps.
+    /// Returns the conversation as one prompt, for members that cannot receive it step by step.
     pub(super) fn as_text(&self) -> Prompt {
         let (last, before) = match self.said.split_last() {
             Some((Said::User { text }, before)) => (text.clone(), before),

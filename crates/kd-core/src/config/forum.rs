@@ -122,9 +122,9 @@ pub struct Parameter {
     pub variable: Option<&'static str>,
     /// The accepted values.
     pub range: Range,
-    /// Whether agents may propose to change it. Only people change how motions are decided.
+    /// Whether agents may propose to change it. Only people can change the way in which motions are decided.
     pub votable: bool,
-    /// The influence on this parameter of a forum that the user's `kd` did not create.
+    /// How a forum that the user's `kd` did not create may change this parameter.
     pub foreign: Foreign,
     /// The meaning, for agents and people.
     pub doc: &'static str,

@@ -57,12 +57,13 @@ pub struct Plan {
     /// before this existed, and if each answer was requested to count separately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub judged: bool,
-    /// In what order members are asked, and when enough have answered, in protocols that learn it. `None` in others, and
-    /// in plans written by hand: then members are asked in their order until nothing can change.
+    /// The order in which members are asked, and the condition for stopping, in protocols that learn these. `None` in
+    /// other protocols, and in plans written by hand: members are then asked in plan order until the result can no
+    /// longer change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enough: Option<Enough>,
-    /// Whether the weights of votes were fitted on marked answers of all members together. Then a member's silence counts
-    /// as a wrong answer already, and any number of votes decides.
+    /// Whether the weights of votes were fitted on marked answers of all members together. If so, a member's silence
+    /// already counts as a wrong answer, and any number of votes decides.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fitted: bool,
     /// When the council asks the user a question. `None` if it never does.

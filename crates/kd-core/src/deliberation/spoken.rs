@@ -67,7 +67,7 @@ fn outside(text: &str, mut splitter: Splitter) -> String {
     }
 }
 
-/// Returns the text after thinking whose first tag is missing, by the rules of older records.
+/// Returns the text after thinking that lacks its opening tag, by the rules of older records.
 fn begun(text: &str) -> &str {
     const END: &str = "</think>";
     let lower = text.to_ascii_lowercase();

@@ -247,9 +247,10 @@ pub type Verdicts = BTreeMap<(usize, usize), (String, bool)>;
 
 /// Builds the clusters of a merge. `notes` are corrections by index of the finding.
 ///
-/// The first finding of a cluster represents it with its words: its severity is the middle one, or the higher of two
-/// middle ones; among those, it has most words in common with the findings of the other members. So one of three or
-/// more members that repeats a finding with another meaning does not replace its words.
+/// The first finding of a cluster provides the displayed words. It is chosen among the findings with the middle
+/// severity (or the higher of two middle ones): the finding that has most words in common with the findings of the
+/// other members. So a single one of three or more members cannot replace the words by repeating a finding with
+/// another meaning.
 pub fn clusters(
     raws: &[Raw],
     merged: &Merged,

@@ -53,8 +53,8 @@ pub struct Mark {
     pub usd: f64,
 }
 
-/// Reads a time. `9999-12-31` is a date, but no time zone has all of it: such a time is read as the end of the calendar that
-/// is nearest.
+/// Reads a time. Parts of `9999-12-31` are outside the calendar in every time zone: such a time is read as the
+/// nearest end of the calendar.
 fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
     let text = String::deserialize(from)?;
     let error = match text.parse() {

@@ -1,5 +1,5 @@
-//! Deficit round robin (Shreedhar and Varghese, 1995) on tokens: every agent is entitled to the same amount, and one
-//! far ahead of its share sits out until the others have caught up. The order is random all the same: ordering by
+//! Deficit round robin (Shreedhar and Varghese, 1995) on tokens: every agent is entitled to the same amount, and an
+//! agent far ahead of its share sits out until the others have caught up. The order is still random: ordering by
 //! deficit would let the same agent speak first for as long as it is behind, which is a hierarchy too.
 
 use super::super::cards::Candidate;

@@ -17,14 +17,14 @@ use std::sync::Arc;
 pub(super) const APP: &str = "ui://kd/council";
 /// The type of such documents.
 const HTML: &str = "text/html;profile=mcp-app";
-/// The extension that clients name which show them.
+/// The extension that clients which show apps name.
 const EXTENSION: &str = "io.modelcontextprotocol/ui";
-/// Where a result has its thread: the document's script reads it, and models do not see it.
+/// The field of a result that contains its thread. The document's script reads it, and models do not see it.
 const PAGE: &str = "kd/page";
-/// Maximum size of a thread in a result, in bytes; a larger one is read as a resource.
+/// Maximum size of a thread in a result, in bytes; a larger thread is read as a resource.
 const PAGE_BYTES_MAX: usize = 4 << 20;
 
-/// Returns what a tool says whose results the document shows.
+/// Returns the metadata of a tool whose results the document shows.
 pub(super) fn meta() -> MetaObject {
     MetaObject(object(json!({"ui": {"resourceUri": APP}})))
 }

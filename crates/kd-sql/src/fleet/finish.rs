@@ -134,7 +134,7 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Returns the places of questions that have ended with equal ones that wait for them. This is a separate statement
+/// Returns the places of ended questions that equal questions wait for. This is a separate statement
 /// from [`write`], which does not see rows that it had to wait for: an equal question that is asked again.
 pub(super) fn awaited(
     tx: &mut Tx<'_>,

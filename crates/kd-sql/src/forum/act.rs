@@ -523,7 +523,7 @@ impl ForumStore {
         paged(answer, "agents", agents, i64::MAX, offset)
     }
 
-    /// Performs a visible action, if the caller's account may, and adds it to the run, in one transaction.
+    /// Performs a visible action if the caller's account is allowed to, and adds it to the run, in one transaction.
     fn db_deed(
         &mut self,
         caller: &Caller,

@@ -91,7 +91,7 @@ fn cycle(row: &Row) -> Result<CycleRecord, ForumError> {
     })
 }
 
-/// The right to run cycles in a forum. Only one process has it at a time; it ends with the process.
+/// The right to run cycles in a forum. Only one process at a time has it, until the process ends.
 #[derive(Debug)]
 pub struct Leader {
     /// A server releases the right when the connection ends; for a file, this is the lock.

@@ -182,9 +182,10 @@ impl Project {
         !self.held.is_empty()
     }
 
-    /// Allows what the user's own command wrote since `before`: the settings selected by `wrote`, and allowed ones
-    /// whose neighbors changed. Does nothing if anything else is, or stays, held back, so that no foreign settings are
-    /// allowed too. Returns whether all of the folder's settings are in effect now.
+    /// Allows the settings that the user's own command wrote since `before`: the settings that `wrote` selects, and
+    /// settings that were allowed and whose neighbors changed. Does nothing if any other setting is held back, so
+    /// that settings of other authors are not allowed by accident. Returns whether all of the folder's settings are
+    /// in effect now.
     ///
     /// # Errors
     /// The decision cannot be written.

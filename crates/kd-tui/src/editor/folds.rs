@@ -1,5 +1,5 @@
-//! Long pasted texts that the input shows as a few words: the place of the words in the input, and the text. They are
-//! known by their place, so the same words that were typed are only words.
+//! Long pasted texts that the input shows as a few words: the position of the words in the input, and the text. A
+//! fold is identified by its position, so the same words typed by hand are ordinary text.
 
 use std::borrow::Cow;
 use std::ops::Range;

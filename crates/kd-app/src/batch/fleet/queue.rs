@@ -20,12 +20,12 @@ use std::time::Duration;
 /// Pauses between two looks at a batch without due questions: the first pause, doubled up to the maximum.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
-/// A worker waits for a question that is due so soon, and does not look for another batch.
+/// A worker waits for a question that is due within this time, and does not look for another batch.
 const SOON: Duration = Duration::from_secs(10);
-/// How often the time of a worker is written.
+/// Interval at which the time of a worker is written.
 const TIME: Duration = Duration::from_secs(5);
 
-/// Why a worker whose own limit is reached serves a batch no more.
+/// The reason why a worker stops serving a batch when its own limit is reached.
 pub(super) const OWN_LIMIT: &str = "a limit of the worker's own configuration is reached";
 
 /// The queue of one batch.
@@ -33,7 +33,7 @@ pub(super) struct FleetQueue {
     pub(super) fleet: Arc<Mutex<Fleet>>,
     pub(super) batch: String,
     pub(super) account: FleetAccount,
-    /// Whether this process works on this batch only: until it is over, and whatever the priority of others.
+    /// Whether this process works only on this batch, until the batch is over, regardless of other priorities.
     pub(super) alone: bool,
     /// Where its threads are on this machine.
     pub(super) layout: Layout,
