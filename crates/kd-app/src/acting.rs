@@ -309,8 +309,8 @@ fn earlier(messages: &[Message]) -> String {
     }
 }
 
-/// Masks secrets in everything of a request that leaves this machine or is recorded. Ids of calls that contain one are
-/// replaced, the same in a call and its result.
+/// Masks secrets in everything of a request that leaves this machine or is recorded. Ids of calls that contain a
+/// secret are replaced, with the same id in a call and its result.
 ///
 /// # Errors
 /// If the name of a tool contains one: the program would not know its tool by another name.

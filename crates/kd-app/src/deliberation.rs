@@ -239,8 +239,8 @@ impl Planning<'_> {
         ready::make_ready(&self.config, offline, self.kingdom.env(), &roster(plan))
     }
 
-    /// Opens the session of a plan; in a new thread unless a model has planned in one. Must be called inside a tokio
-    /// runtime.
+    /// Opens the session of a plan. Uses a new thread, unless a model has planned in a thread already. Must be called
+    /// inside a tokio runtime.
     ///
     /// # Errors
     /// If the thread cannot be created or opened.

@@ -364,8 +364,8 @@ impl Env {
         Ok(found.map(|layout| self.placed(layout)))
     }
 
-    /// The owner of the nearest `.kd`, if it is not used for that alone; an error in its place where accepting the owner
-    /// would not help.
+    /// The owner of the nearest `.kd`, if the owner is the only reason why it is not used. An error if accepting the
+    /// owner would not be enough.
     ///
     /// # Errors
     /// If folders cannot be read.

@@ -364,8 +364,8 @@ pub trait Host: Send + Sync + 'static {
     /// If the thread does not exist or cannot be watched.
     fn follow(&self, id: &str, tell: Sender<Followed>) -> Result<Box<dyn Following>, Refusal>;
 
-    /// Returns the records of a thread's log from a place on, each with the place where it ends: in the order in which
-    /// all processes wrote them, the same for every reader. `None` if the log is shorter than that.
+    /// Returns the records of a thread's log from a position on, each with its end position. They are in the order in
+    /// which all processes wrote them, which is the same for every reader. `None` if the log is shorter than that.
     ///
     /// # Errors
     /// If the thread does not exist, or its log cannot be read.

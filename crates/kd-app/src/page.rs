@@ -119,8 +119,8 @@ pub(crate) fn unmarked(mut records: Vec<Record>) -> Vec<Record> {
     records
 }
 
-/// Returns the members that are being asked at this moment, by any process: those whose stream is alive, with what the
-/// records say about their turns. A program that streams without a record answers.
+/// Returns the members that any process is asking now: the members with a live stream, with the data of the records
+/// about their turns. A program that streams without a record answers.
 ///
 /// # Errors
 /// If the streams cannot be read.

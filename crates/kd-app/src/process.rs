@@ -23,8 +23,8 @@ pub fn keep_record(env: &Env) {
     agents::keep_record(env.user_dirs());
 }
 
-/// Stops agents left by runs that were killed, in any project of the user, brings the members' states of this one up to
-/// date, and removes the threads that killed workers have left in it.
+/// Stops agents left by killed runs, in any project of the user. In this project, updates the states of members and
+/// removes the threads left by killed workers.
 pub fn sweep(env: &Env, layout: &Layout) {
     match agents::end_left_over(&env.user_dirs()) {
         Ok(0) => {}

@@ -44,7 +44,7 @@ pub enum ThreadChoice {
     Current,
     /// The one with this ID, or with this beginning of an ID, because the user named it: that seats its members.
     Named(String),
-    /// The thread with this ID, or with this beginning of an ID, because a program named it. Members that only the
+    /// The thread whose ID is or begins with this text, because a program named it. Members that only the
     /// folder seats are left out.
     Given(String),
 }

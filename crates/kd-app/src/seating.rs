@@ -72,7 +72,7 @@ impl From<SeatingError> for UserError {
     }
 }
 
-/// Returns the members that the question addresses: those in `--to` and those mentioned. If there are none, it
+/// Returns the members that the question addresses: those in `--to` and those mentioned. Without mentions, it
 /// addresses all members.
 ///
 /// # Errors

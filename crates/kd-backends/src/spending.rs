@@ -164,7 +164,7 @@ impl Spending {
         nodes.find_map(|node| node.thread.clone())
     }
 
-    /// Reserves what a request may still spend that an earlier run has sent, whether it fits or not.
+    /// Reserves the amount that a request of an earlier run may still spend, even if it exceeds the limits.
     pub(crate) fn resume(&self, most: Spent, usage: Usage, price: Option<Price>) -> Permit {
         let mut books = lock(&self.0.books);
         let run = books.run;

@@ -182,7 +182,7 @@ pub enum Event {
         turn: TurnId,
         /// The member.
         seat: SeatName,
-        /// The number of its message; `None` if the answer is only in the log: a ballot, a plan.
+        /// The number of its message; `None` if the answer is only in the log, such as a ballot or a plan.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<u32>,
         /// Its usage.

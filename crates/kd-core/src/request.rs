@@ -64,7 +64,7 @@ impl From<Starts> for Vec<usize> {
 /// A part of a prompt, sent as one content block if the API has blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// The text. It includes the empty line before it, so that it does not change when others follow.
+    /// The text. It includes the empty line before it, so that its text stays the same when further steps follow.
     pub text: String,
     /// Whether the member's next prompt is expected to begin with everything up to here.
     pub repeats: bool,

@@ -591,7 +591,7 @@ impl Session {
         (subscription.catch_up(), subscription)
     }
 
-    /// Takes the view that a continued machine was opened with; the first subscription has what follows.
+    /// Takes the view with which a continued machine was opened. The first subscription receives the events after it.
     pub fn take_opening(&mut self) -> Option<View> {
         self.opening.take()
     }

@@ -301,7 +301,7 @@ struct Stop {
     is_right: bool,
 }
 
-/// Returns the members, those that are right more often first; or the cheaper ones first, and among equals those.
+/// Returns the members, most reliable first; or cheapest first, and among equal prices the most reliable first.
 fn ordered(cases: &[Case], costs: &[f64], cheap_first: bool) -> Vec<usize> {
     let right = |member: usize| {
         let hit = |case: &&Case| {

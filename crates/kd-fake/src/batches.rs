@@ -50,7 +50,7 @@ pub enum BatchFault {
     BadUsage,
     /// The response to the first submission is lost, and the list shows the batch on its third page.
     LongList,
-    /// The first two answers to polls are none.
+    /// The first two responses to polls are invalid.
     Polls(NoAnswer),
 }
 
@@ -77,7 +77,7 @@ pub enum NoAnswer {
     Lost,
 }
 
-/// Every answer that is none.
+/// Every invalid response.
 pub const NO_ANSWERS: [NoAnswer; 9] = [
     NoAnswer::Redirect,
     NoAnswer::Page,
@@ -155,7 +155,7 @@ struct Service {
     held: bool,
     /// The response to polls while this is set.
     silenced: Option<NoAnswer>,
-    /// Answers to polls that were none.
+    /// Invalid responses to polls.
     silences: u32,
     files: BTreeMap<String, Vec<Value>>,
     batches: Vec<Batch>,

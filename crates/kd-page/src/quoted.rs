@@ -57,7 +57,7 @@ fn name_of_quote(line: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Splits a message at its quotes. A table of Markdown is none: nothing names it, or its second line is a rule.
+/// Splits a message at its quotes. A Markdown table is not a quote: it has no name, or its second line is a rule.
 fn parts(text: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     // Where the text begins that is in no part yet.

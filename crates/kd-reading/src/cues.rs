@@ -17,7 +17,7 @@ struct Index {
     open: BTreeMap<[char; 2], Vec<&'static str>>,
     /// Words in other scripts, such as Chinese, by first character.
     by_sign: BTreeMap<char, Vec<&'static str>>,
-    /// A bit for the first two bytes of each of them: most words of a text begin like none.
+    /// A bit for the first two bytes of each phrase, because most words of a text begin like none of them.
     begins: [u64; BEGINS_BITS / 64],
 }
 

@@ -64,7 +64,7 @@ const OTHER: &[&str] = &[
     "instead",
 ];
 
-/// Returns the answer under any name; `None` if no value is one, or several are.
+/// Returns the answer under any name; `None` if no value is an answer, or several are.
 pub(super) fn any(wanted: &Wanted, value: &Value) -> Option<Answer> {
     let fields = value.as_object()?;
     if let Wanted::Option(options) = wanted

@@ -190,7 +190,7 @@ pub(super) fn is_aside(account: &Account, one: &Candidate) -> bool {
             .is_some_and(|s| s.is_aside())
 }
 
-/// Returns whether a value is one of several joined by commas and conjunctions.
+/// Returns whether a value is part of a list joined by commas and conjunctions.
 pub(super) fn is_listed(account: &Account, one: &Candidate) -> bool {
     const JOINS: &[&str] = &[
         "and", "or", "und", "oder", "et", "ou", "y", "e", "o", "the", "vs", "versus", "和", "与",

@@ -457,7 +457,8 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
     }
 }
 
-/// Returns the option that begins a JSON list of texts, if no other text is one: `["Lisbon", "It has the breeze."]`
+/// Returns the option that begins a JSON list of texts, if no other text is an option: `["Lisbon", "It has the
+/// breeze."]`
 fn first_of_list(wanted: &Wanted, text: &str) -> Option<Answer> {
     let Wanted::Option(options) = wanted else {
         return None;

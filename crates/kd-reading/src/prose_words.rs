@@ -211,8 +211,8 @@ pub fn turns(text: &str) -> bool {
     super::cues::has(&text.to_lowercase(), TURNS)
 }
 
-/// Returns whether a text explicitly advises against something. With two options, the other one is then meant; calling
-/// one of them not ideal is weaker.
+/// Returns whether a text explicitly advises against something. With two options, such a phrase means the other
+/// option. Calling one of them not ideal is weaker.
 pub(super) fn forbids(text: &str) -> bool {
     const FORBIDS: &[&str] = &[
         "do not ",

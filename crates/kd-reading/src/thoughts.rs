@@ -175,7 +175,7 @@ pub fn without_thoughts(text: &str) -> String {
     text
 }
 
-/// Maximum number of thoughts of one kind in a reply; the text after that is one thought.
+/// Maximum number of thoughts of one kind in a reply. All text after that counts as one thought.
 pub(super) const THOUGHTS_MAX: usize = 50;
 
 #[cfg(test)]

@@ -270,7 +270,7 @@ impl Reply<'_> {
         all.all(|other| other == item).then_some(item)
     }
 
-    /// Returns the option that a sentence calls the best, the only right one, or what everything argues for.
+    /// Returns the option that a sentence calls the best or the only right option, or says that everything argues for.
     fn praised(&self, said: &Spoken) -> Option<usize> {
         /// Maximum number of words between the praise and the option.
         const WORDS_MAX: usize = 3;

@@ -9,7 +9,7 @@ pub(crate) const ENTRY_BYTES_MAX: u64 = 256 << 20;
 /// Maximum memory for the window of one zstd stream.
 const WINDOW_BYTES_MAX: u64 = 64 << 20;
 
-/// Returns the names in an archive; `None` if it is none.
+/// Returns the names in an archive; `None` if the file is not an archive.
 pub(crate) fn names(bytes: &[u8]) -> Option<BTreeSet<String>> {
     let archive = ZipArchive::new(Cursor::new(bytes)).ok()?;
     let names = archive.file_names().filter_map(Result::ok);
@@ -19,7 +19,7 @@ pub(crate) fn names(bytes: &[u8]) -> Option<BTreeSet<String>> {
 /// The reason why an entry was not decompressed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoEntry {
-    /// The archive has none of this name.
+    /// The archive has no entry of this name.
     #[error("the archive has no {0}")]
     Missing(String),
     /// It is damaged, compressed in an unknown way, or longer than the maximum.
@@ -30,7 +30,7 @@ pub(crate) enum NoEntry {
 /// Decompresses an entry.
 ///
 /// # Errors
-/// If there is none of this name, it is damaged, compressed in an unknown way, or longer than the maximum.
+/// If there is no entry of this name, it is damaged, compressed in an unknown way, or longer than the maximum.
 pub(crate) fn entry(bytes: &[u8], name: &str, bytes_max: u64) -> Result<Vec<u8>, NoEntry> {
     let failed = |error: &dyn std::fmt::Display| NoEntry::Unusable {
         name: name.to_owned(),

@@ -152,8 +152,8 @@ impl GitCommand {
     /// Returns the top of the working tree.
     ///
     /// # Errors
-    /// There is none, or the settings name another folder than the one that contains `.git`: its files would be read
-    /// instead of the repository's.
+    /// If there is no checkout, or if the settings name another folder than the one with `.git`: git would read the
+    /// files of that folder instead of the repository's.
     pub fn top(&self) -> Result<PathBuf, Error> {
         let said = self.read(&["rev-parse", "--show-toplevel"])?;
         let top = PathBuf::from(said.trim_end_matches(['\n', '\r']));

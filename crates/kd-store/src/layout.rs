@@ -430,8 +430,8 @@ impl Layout {
         Ok(self.threads()?.into_iter().find(|place| place.id.0 == id))
     }
 
-    /// Sets the branch's current thread. Other keys of the state are kept; a malformed file is kept as `state.torn.json`. A
-    /// batch has none: its questions are asked side by side.
+    /// Sets the branch's current thread. Other keys of the state are kept; a malformed file is kept as
+    /// `state.torn.json`. A batch has no current thread, because its questions are asked in parallel.
     ///
     /// While another thread of this process does the same, it returns at once, and that thread writes the newest ID: a
     /// server that begins hundreds of threads at the same time writes a few of them.

@@ -32,7 +32,7 @@ impl Layout {
         self.state.is_none() || !self.notes_of(thread).is_empty()
     }
 
-    /// Returns the notes of a thread; none if they cannot be read: then nobody was chosen.
+    /// Returns the notes of a thread; empty if they cannot be read, which means that no member was chosen.
     fn notes_of(&self, thread: &ThreadId) -> Vec<Note> {
         let notes = self.seated_notes().map(|notes| notes.read::<Note>());
         let mut notes = notes.and_then(Result::ok).unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! Input: drafts. Output: messages with numbers. A number is unique across all processes that use this crate (they hold
 //! the thread's lock while they take one). A program that only creates files exclusively is detected: by the index if
-//! it wrote before us, by checking the names of known senders if it wrote at the same time.
+//! it wrote before this process, and by checking the names of known senders if it wrote at the same time.
 //! `docs/adr/0003-thread-files.md` has the details.
 
 use crate::beneath::{Folder, Kind};

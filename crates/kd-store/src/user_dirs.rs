@@ -112,7 +112,7 @@ impl UserDirs {
         Ok(self.state()?.join("projects").join(project_key(root)))
     }
 
-    /// Returns the root for the `.kd` of a project that cannot have one in its own folder: `projects/<name>-<hash>` in
+    /// Returns the root for the `.kd` of a project whose own folder cannot contain a `.kd`: `projects/<name>-<hash>` in
     /// the data folder.
     ///
     /// # Errors

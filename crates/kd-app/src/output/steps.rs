@@ -21,8 +21,8 @@ const STEPS_MAX: u64 = 1_000_000;
 const TOLD_STEPS_MAX: u64 = 50_000;
 /// Maximum depth of a value.
 const LEVELS_MAX: usize = 128;
-/// Depths at which a schema is refused, not only values that are too large for it: recursive schemas are tried at each of
-/// their levels, and most values are flat.
+/// Depth down to which the steps of a schema itself are counted and may refuse it; below this depth, only values are
+/// refused. Recursive schemas have steps at each level, but most values are flat.
 const REFUSED_LEVELS: usize = 3;
 /// Entries of a list of names or values that take as long as one part.
 const ENTRIES_PER_PART: usize = 16;

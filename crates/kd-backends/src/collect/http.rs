@@ -97,8 +97,8 @@ impl Link {
         }
     }
 
-    /// Sends a call and hands over each line of its response that is JSON. Returns the number of lines that are none, or
-    /// are too long.
+    /// Sends a call and hands over each line of its response that is JSON. Returns the number of lines that are
+    /// invalid or too long.
     ///
     /// # Errors
     /// If the response is cut; lines before have been handed over.

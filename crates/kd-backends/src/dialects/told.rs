@@ -1,7 +1,7 @@
 //! Errors printed as an answer: some agents print the error of their service as text, and then end the turn normally.
 //!
 //! Input: the text of a turn for which no tokens were reported. Output: the failure, or nothing if the text may be an
-//! answer. An answer that explains an error is none.
+//! answer. An answer that explains an error is not an error.
 
 use super::blame;
 use kd_core::{Failure, FailureKind};

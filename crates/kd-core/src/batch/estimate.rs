@@ -54,7 +54,8 @@ impl Estimate {
         };
     }
 
-    /// Returns what a call spends whose prompt has a question of these bytes and this many tokens of other texts.
+    /// Returns the spending of a call whose prompt has a question of `question_bytes` bytes, and `others` tokens of
+    /// other texts.
     pub fn call(question_bytes: u64, others: u64, answer: u64, price: Option<Price>) -> Spent {
         Spent::of(question_bytes / 4 + FRAME_TOKENS + others, answer, price)
     }

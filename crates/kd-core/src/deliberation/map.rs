@@ -34,7 +34,7 @@ pub enum Standing {
     Consensus,
     /// Some state it and some contradict it.
     Contradiction,
-    /// Several state it, none contradicts it.
+    /// Several answers state it, and no answer contradicts it.
     Shared,
     /// Only one states it.
     Single,

@@ -138,7 +138,7 @@ pub(super) fn heading(
     }
 }
 
-/// Returns what a count that is not a vote of the council found; `None` if it is one.
+/// Returns the result of a count that is not a vote of the council; `None` if it is a vote.
 fn own_words(form: Outcome, tallied: Tallied, voices: &Voices) -> Option<String> {
     let Tallied {
         backers, voters, ..

@@ -11,7 +11,8 @@ use crate::roster::Member;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Maximum bytes of the answers shown besides the question and the conclusion. If there are more, none is shown.
+/// Maximum bytes of the answers shown besides the question and the conclusion. If there are more, none of them is
+/// shown.
 const ANSWERS_BYTES_MAX: usize = 64 << 10;
 
 const RULES: &str =

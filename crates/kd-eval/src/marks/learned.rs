@@ -4,8 +4,8 @@
 //! questions that all members answered, for [`Enough`].
 //!
 //! A wrong verdict without its right answer does not show who else was right. Leaving out only such verdicts would
-//! select questions by their result: those left are ones that the winner won. So right verdicts are left out in the
-//! same proportion ([`representative`]).
+//! select questions by their result: the winner would have won all remaining ones. So right verdicts are left out in
+//! the same proportion ([`representative`]).
 
 use super::evidence::{Evidence, RECENT};
 use super::mark::Mark;

@@ -19,7 +19,8 @@ pub struct Mark {
     pub thread: String,
     /// The number of the message with the verdict.
     pub message: u32,
-    /// The time when it was marked. Of a file, a time beyond the calendar is read as its end: an offset can bring it there.
+    /// The time when it was marked. In a file, a time outside the calendar, for example because of its offset, is
+    /// read as the end of the calendar.
     #[serde(deserialize_with = "time")]
     pub at: Timestamp,
     /// The origin of the mark.

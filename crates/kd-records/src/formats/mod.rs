@@ -20,7 +20,7 @@ pub struct Format {
     pub doc: &'static str,
     /// Whether other files of the same folder complete it.
     pub(crate) is_completed: bool,
-    /// Whether a file is one.
+    /// Whether a file has this format.
     pub(crate) is: fn(&Content<'_>) -> bool,
     /// Reads a file.
     pub(crate) read: fn(&Input<'_>) -> Result<Vec<Record>, Unread>,

@@ -85,7 +85,7 @@ pub(super) fn limit<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u32>,
 /// inside of `json_schema`, or `{"type": "json_object"}`. `None` for text.
 ///
 /// # Errors
-/// If it is none of these. `param` is the field.
+/// If it is not one of these. `param` is the field.
 pub(super) fn form(form: &Value, param: &'static str) -> Result<Option<Value>, Fault> {
     let bad = |why: &str| Fault::invalid(Some(param), format!("the format of `{param}` {why}"));
     match form["type"].as_str() {

@@ -29,7 +29,7 @@ const USER: &[&str] = &[
     "Given the following... please reply with a title for the chat that is 3-4 words",
     "Generate a detailed summary of this conversation. Include:\n1. A brief overview of what was discussed",
 ];
-/// How Open WebUI begins each of its tasks, and what one of its further sections is called.
+/// The first words of each task of Open WebUI, and the name of one of its further sections.
 const TASK: &str = "### Task:";
 /// How it ends the names of its tasks in `metadata.task`: `title_generation`, `tags_generation`, …
 const TASK_NAME: &str = "_generation";

@@ -171,8 +171,8 @@ impl Batches {
     }
 
     /// Writes the result of a job and ends it, in one transaction. `keep` says that the same question need not be asked
-    /// again. Returns the lines that are new, in the order of the file: of this question and of others like it; none if the
-    /// job is no longer this run's.
+    /// again. Returns the new lines, in the order of the file: for this question and for equal questions. Empty if
+    /// the job no longer belongs to this run.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -16,7 +16,7 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Parses an address; `None` if it is none of a PostgreSQL server.
+    /// Parses an address; `None` if it is not an address of a PostgreSQL server.
     pub fn parse(text: &str) -> Option<Self> {
         connect::is_address(text).then(|| Self { url: text.into() })
     }

@@ -273,7 +273,7 @@ macro_rules! due {
     };
 }
 
-/// What a batch is, if `$8`, whether one with a higher priority has jobs for the worker, and a claim.
+/// Selects the data of a batch, if `$8`; whether a batch with a higher priority has jobs for the worker; and a claim.
 const FIRST: &str = taking!(
     with concat!(
         "about AS MATERIALIZED (SELECT b.cancelled, b.limited, b.every, b.method, $8 AND EXISTS (SELECT 1 FROM kd_batches h

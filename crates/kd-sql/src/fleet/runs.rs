@@ -3,8 +3,8 @@
 use super::error::FleetError;
 use super::link::Tx;
 
-/// A process that runs a batch looks at it far more often: one that was silent for so long is gone with its machine, and the
-/// server does not know yet.
+/// A process that runs a batch looks at it far more often. After this time of silence, its machine is down and the
+/// server does not know it yet.
 const SILENT_SECONDS: f64 = 120.0;
 
 /// Takes the lock of a batch, unless this connection has it. 27492 distinguishes the locks of batches from the locks

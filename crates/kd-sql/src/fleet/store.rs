@@ -87,7 +87,7 @@ impl Fleet {
             .once(&mut |tx| create::create(tx, new, questions, now))
     }
 
-    /// Goes on with a batch: with the limits, the pace and the configuration of the command that does.
+    /// Continues a batch, with the limits, the pace and the configuration of the continuing command.
     ///
     /// # Errors
     /// The database fails.

@@ -233,7 +233,8 @@ fn is_opening(db: &mut Db, post: &Post) -> Result<bool, ForumError> {
     Ok(first_int(first)?.is_some_and(|n| n == post.id))
 }
 
-/// Refuses to change a post that others rely on: one that is voted on, hidden by a moderator, or in a closed thread.
+/// Refuses to change a post that others rely on: a post that opens a motion, is hidden by a moderator, or is in a
+/// closed thread.
 fn check_fixed(db: &mut Db, post: &Post) -> Result<(), ForumError> {
     let id = post.id;
     let thread = rows::threads::find(db, post.thread_id)?;

@@ -1,8 +1,8 @@
 //! Finds the threads that an agent has not seen: threads whose last post is after its mark, and threads that it left
 //! unread on purpose.
 //!
-//! Each agent has one mark per forum: everything up to that post is settled. A thread that was read has a number of its
-//! own; a thread that was offered and not read goes to a short list when the mark moves on. So the cost of the query
+//! Each agent has one mark per forum: everything up to that post is settled. A read thread has its own number. A
+//! thread that was offered and not read is added to a short list when the mark moves on. So the cost of the query
 //! depends on the length of the answer, not on the size of the forum.
 
 use super::ForumStore;

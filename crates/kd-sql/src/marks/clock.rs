@@ -1,12 +1,12 @@
-//! The order of marks whose clock was wrong. Marks that were made here are in the order in which they were made, whatever
-//! the clock said; imported ones are placed by their times.
+//! The order of marks whose clock was wrong. Marks made on this machine keep the order in which they were made, even
+//! if the clock was wrong. Imported marks are ordered by their times.
 
 use kd_core::Timestamp;
 use kd_eval::marks::{By, Mark};
 use rusqlite::Transaction;
 
-/// Returns the time by which the newest marks are found, in microseconds: a mark made here is the newest of its kind,
-/// whatever the clock says. Their order is corrected when they are read: see [`in_order`].
+/// Returns the time by which the newest marks are found, in microseconds: a mark made on this machine is always the
+/// newest of its kind, even if the clock is wrong. Their order is corrected when they are read: see [`in_order`].
 pub(super) fn place(tx: &Transaction<'_>, mark: &Mark) -> Result<i64, rusqlite::Error> {
     let at = mark.at.as_microsecond();
     if mark.by == By::Import {

@@ -25,8 +25,8 @@ pub struct Found {
 /// Finds the `http` and `https` addresses in these of the laid-out lines; `line` returns a line by its number. It is only
 /// called for these lines and for the lines where one of their addresses begins or ends.
 ///
-/// An address continues in the next line only where its word was broken. One that runs into a letter or digit that is
-/// not ASCII is none: it would look like another host.
+/// An address continues in the next line only where its word was broken. An address followed directly by a letter or
+/// digit that is not ASCII is not a link: it would look like another host.
 pub fn find<'l>(line: impl Fn(usize) -> Option<&'l Line>, shown: Range<usize>) -> Vec<Found> {
     let mut found = Vec::new();
     let (first, is_inside) = begin_of(&line, shown.start);

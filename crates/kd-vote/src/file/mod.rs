@@ -92,7 +92,7 @@ enum BadBallot {
     },
 }
 
-/// Parses JSON Lines: each line is a poll, or all lines are the ballots of one. Skips blank lines.
+/// Parses JSON Lines: each line is a poll, or all lines are the ballots of one poll. Skips blank lines.
 ///
 /// # Errors
 /// The first line that is not JSON, or neither a poll nor a ballot.

@@ -69,7 +69,8 @@ impl FleetGate {
         self.services.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits in line for a slot; `None` if none is needed, because the service has no rate and no pause that is not known.
+    /// Waits in line for a slot. `None` if no slot is needed, because the service has no rate and any pause is
+    /// already known.
     fn queue(&self, service: &GatedService) -> Option<oneshot::Receiver<Instant>> {
         let mut services = self.lock();
         let state = services.entry(service.name.clone()).or_default();

@@ -43,7 +43,7 @@ impl From<FleetError> for UserError {
 /// Parses the address of a store.
 ///
 /// # Errors
-/// It is none of a PostgreSQL server. The text is not shown: it may hold a password.
+/// The address is not an address of a PostgreSQL server. The text is not shown: it may hold a password.
 pub fn store(text: &str) -> Result<Store, UserError> {
     Store::parse(text).ok_or_else(|| {
         UserError::new(

@@ -173,7 +173,8 @@ struct Worker {
     stop: watch::Receiver<Stop>,
     tell: mpsc::UnboundedSender<News>,
     beat: Instant,
-    /// The folder of its threads, once it has served a batch. The process that runs a batch has none: it keeps the threads.
+    /// The folder of its threads, once it has served a batch. The process that runs a batch has no such folder,
+    /// because it keeps the threads.
     passing: Option<Arc<Passing>>,
 }
 

@@ -195,7 +195,7 @@ fn find(text: &str, count: usize) -> Result<(Judged, Step), Unread> {
     }
 }
 
-/// Returns the ranking that ratings show: none if one is missing, or two are equal.
+/// Returns the ranking that ratings imply; `None` if a rating is missing, or two are equal.
 fn by_ratings(rated: &[Option<(f64, String)>]) -> Option<Vec<usize>> {
     let rated: Option<Vec<f64>> = rated.iter().map(|r| Some(r.as_ref()?.0)).collect();
     let rated = rated?;

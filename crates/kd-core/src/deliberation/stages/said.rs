@@ -59,8 +59,8 @@ pub(super) fn number(value: &Value, most: f64) -> Option<f64> {
     }
 }
 
-/// Returns the number at the beginning of a text, and the rest: `6/10 – weak`, `5 points`. A number that other words
-/// follow is none: `5 of them`.
+/// Returns the number at the beginning of a text, and the rest: `6/10 – weak`, `5 points`. A number followed by other
+/// words is not a rating: `5 of them`.
 fn leading(text: &str, most: f64) -> Option<(f64, &str)> {
     let text = text.trim_start_matches([' ', '*', '_', '`', '"', '“', '(', '[']);
     let digits = |text: &str| {
@@ -345,7 +345,7 @@ fn place(value: &Value) -> Option<u64> {
 }
 
 /// Returns the approved labels of a JSON value: one, a list, a line, or an object that marks each. `None` if anything
-/// in it is none.
+/// in it is not a label.
 pub(super) fn approved(value: &Value, options: &Options) -> Option<Vec<usize>> {
     let found = match value {
         Value::String(text) => return listed(text, options),
@@ -407,7 +407,7 @@ fn is_yes(mark: &Value) -> Option<bool> {
     }
 }
 
-/// Returns the labels of a list in words: `A, C`, `red and blue`. `None` if a part of it is none.
+/// Returns the labels of a list in words: `A, C`, `red and blue`. `None` if a part of it is not a label.
 fn listed(text: &str, options: &Options) -> Option<Vec<usize>> {
     let text = text.trim().trim_end_matches(['.', '!']);
     let parts = [" and ", " und ", " or ", " & ", " plus "]

@@ -78,8 +78,8 @@ fn head(kept: &Kept, shown: usize, styles: Styles, columns: usize) -> Vec<String
         .collect()
 }
 
-/// Wraps a line of `kd`; only its first line begins at the margin, so that no name or message in it passes for a line of
-/// its own.
+/// Wraps a line of `kd`. Only its first line begins at the margin, so that no name or message in it looks like a
+/// separate line.
 pub(crate) fn hung(text: &str, columns: usize) -> Vec<String> {
     let lines = wrap(text, columns);
     let Some((first, 1..)) = lines.split_first().map(|(first, rest)| (first, rest.len())) else {
