@@ -1,5 +1,5 @@
-//! Paths that the user types, and files to complete them with: first those of the folder that is typed, then those below
-//! the working folder.
+//! Completes paths that the user types: first with files in the typed folder, then with files below the working
+//! folder.
 
 use crate::env::Env;
 use ignore::WalkBuilder;

@@ -23,7 +23,7 @@ use kd_store::{Layout, Lease, Thread, log};
 /// The name of the lease that a continued deliberation holds. No member can have this name.
 const LEASE: &str = kd_core::names::COUNCIL;
 
-/// Messages among which the newest question is looked for: a deliberation has fewer.
+/// Number of messages in which the newest question is searched; a deliberation has fewer.
 const QUESTION_WITHIN: usize = 400;
 
 /// A deliberation that can be continued.

@@ -112,8 +112,8 @@ pub fn known(name: &str) -> Option<&'static Known> {
 }
 
 impl Known {
-    /// Returns the address that the environment names for the key in it, and the variable; `None` if it names none, or the
-    /// service's own. It may be unusable.
+    /// Returns the address that the environment names for the key in it, and the variable; `None` if it names no
+    /// address, or the service's own address. It may be unusable.
     pub fn named_address(&self, env: &Env) -> Option<(&'static str, String)> {
         let mut variables = self.base_url_env.iter();
         let (variable, named) = variables.find_map(|name| Some((*name, env.get(name)?)))?;

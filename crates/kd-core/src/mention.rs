@@ -172,7 +172,8 @@ pub fn nearest<'a>(name: &str, known: &[&'a SeatName]) -> Option<&'a SeatName> {
         .map(|(_, seat)| seat)
 }
 
-/// Reads a paragraph. `spans` are the code spans that follow what was read; returns those that follow the paragraph.
+/// Reads a paragraph. `spans` are the code spans after the text read so far. Returns the code spans after the
+/// paragraph.
 fn read_paragraph<'s>(
     text: &str,
     range: Range<usize>,

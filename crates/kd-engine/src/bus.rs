@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{self, error::TrySendError};
 
-/// Records kept for a slow subscriber: more than the loop makes of a full inbox, and several seconds of eight members at
-/// 100 tokens per second. Their memory is taken as they wait: most subscribers read each record at once.
+/// Maximum records kept for a slow subscriber: more than the loop produces from a full inbox, and several seconds of
+/// eight members at 100 tokens per second. Memory is only allocated for waiting records: most subscribers read each
+/// record at once.
 const KEPT: usize = 2048;
 
 /// The loop's side of the bus. Subscriptions end when it is dropped.

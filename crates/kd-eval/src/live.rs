@@ -1,5 +1,5 @@
-//! Compares ways to answer the same questions, each asked for itself: how often each is right, and whether one is better
-//! than another, question by question.
+//! Compares ways to answer the same questions: how often each way is right, and whether one way is better than
+//! another, question by question. Each way was asked separately.
 
 use crate::intervals::{Interval, of_equal, wilson};
 use crate::paired::{Comparison, Verdict, compare};

@@ -291,7 +291,7 @@ pub struct Decision {
 }
 
 /// Counts the votes on a motion whose voting has ended. Votes by names outside the electorate do not count.
-/// `why_person` says why a person must confirm it whatever its kind; `settings` are those in force.
+/// `why_person` says why a person must confirm it regardless of its kind; `settings` are the current settings.
 pub fn decide(
     settings: &Settings,
     motion: &Motion,

@@ -308,7 +308,7 @@ pub fn read(wanted: &Wanted, reply: &str) -> Result<(Answer, Step), Unread> {
     in_prose(wanted, tail(&without_objects(text)))
 }
 
-/// Reads the requested object: one that fits, if all that fit are equal.
+/// Reads the requested object. If several objects fit, they must be equal.
 ///
 /// # Errors
 /// If the reply is empty, declines, holds no object that fits, or holds fitting objects that differ.

@@ -164,8 +164,8 @@ pub fn study(study: &Study, (seconds, version): (u64, &str)) -> Vec<Written> {
     files
 }
 
-/// Returns the files for ways to answer that were asked for themselves: each column of a replay is one, with the members
-/// that it asked.
+/// Returns the files for ways to answer that were asked separately: each column of a replay is a way, with the
+/// members that it asked.
 pub fn written_ways(
     replay: &Replay,
     members: &[Vec<String>],

@@ -115,7 +115,7 @@ impl Layout {
         Self::search_accepting(start, env, &[])
     }
 
-    /// Like [`Layout::search`], as if the user had accepted these owners of [`foreign_owners`]: to show the effect in
+    /// Like [`Layout::search`], as if the user had accepted these owners of [`foreign_owners`], to show the effect in
     /// advance.
     ///
     /// # Errors

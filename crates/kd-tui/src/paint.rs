@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Maximum distance of moved rows that is recognized.
 const SHIFT_MAX: i32 = 16;
-/// Moving rows costs some bytes: it is not worth it for fewer saved rows.
+/// Minimum number of saved rows for which moving rows is worth its bytes.
 const SHIFT_GAIN: usize = 3;
 /// Maximum number of equal cells between two changed ones that are cheaper to rewrite than to skip.
 const GAP: u16 = 4;

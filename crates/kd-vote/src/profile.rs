@@ -235,7 +235,7 @@ impl Duels {
             .find(|a| among.iter().all(|b| a == b || self.beats(*a, *b)))
     }
 
-    /// Returns the candidates that no other one of `among` beats.
+    /// Returns the candidates that no other candidate in `among` beats.
     pub(crate) fn unbeaten(&self, among: &[usize]) -> Vec<usize> {
         among
             .iter()

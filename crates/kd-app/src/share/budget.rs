@@ -1,8 +1,8 @@
 //! The budget of a day for `eval.share`: one for the user, whatever the project and however many processes share.
 //!
 //! Input: the maximum cost of a question before it is asked, and its real cost afterwards. Output: whether it may be
-//! asked. The worst case is booked under a lock and counts in full until the question is settled: for ever, if its
-//! process dies.
+//! asked. The maximum cost is booked under a lock and counts in full until the question is settled; if its process
+//! dies, it counts forever.
 
 use crate::env::Env;
 use crate::error::UserError;

@@ -97,11 +97,11 @@ impl Link {
         }
     }
 
-    /// Sends a call and hands over each line of its response that is JSON. Returns the number of lines that are
+    /// Sends a call and passes each JSON line of its response to the callback. Returns the number of lines that are
     /// invalid or too long.
     ///
     /// # Errors
-    /// If the response is cut; lines before have been handed over.
+    /// If the response is cut. Earlier lines have been passed on already.
     pub(super) async fn lines(
         &self,
         call: &Call,

@@ -83,7 +83,7 @@ pub struct ProviderConfig {
     pub attempts: Option<u32>,
     /// The default model of its members.
     pub model: Option<String>,
-    /// Whether requests mark the part of a prompt to cache; `None` leaves it to the address.
+    /// Whether requests mark the part of a prompt to cache; `None` decides by the address.
     pub prompt_cache: Option<bool>,
     /// Whether the service at `base_url` has the batch endpoints of its wire format.
     pub batches: bool,

@@ -163,7 +163,7 @@ impl Turn {
         Heard::More(Some(delta))
     }
 
-    /// Returns whether the reply that ends like this is whole, and the first that the member gave: a cut one may lack its
+    /// Returns whether the reply with this end is complete and the member's first attempt. A cut reply may lack its
     /// doubts.
     pub(super) fn is_sound(&self, end: &End) -> bool {
         !self.redrawn && end.finish.and_then(Finish::cut).is_none()

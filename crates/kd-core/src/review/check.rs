@@ -242,7 +242,8 @@ fn unsigned<'q>(lines: &[&'q str]) -> Option<Vec<&'q str>> {
     added.then(|| lines.iter().map(strip).collect())
 }
 
-/// Strips the number before a line: `12 | code`, `12: code`, or a tab or an arrow as programs that print files write.
+/// Strips the number before a line: `12 | code`, `12: code`, or with a tab or an arrow, as file printing programs
+/// write it.
 fn without_number(line: &str) -> Option<&str> {
     let rest = line.trim_start();
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();

@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Draws a text of up to `most` characters, of which many need escapes or several bytes.
+    /// Draws a text of up to `most` characters. Many of them need escapes or several bytes.
     fn text(draw: &mut ChaCha12Rng, most: usize) -> String {
         const SIGNS: [char; 12] = [
             'a', '7', '.', '/', '"', '\\', ' ', '\n', '\0', 'é', '日', '👩',

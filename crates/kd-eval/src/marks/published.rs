@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(Published::default().find("gpt-4o", "number"), None);
     }
 
-    /// A model that was only asked the easy set is not taken for the strongest.
+    /// A model that was only asked the easy set does not count as the strongest.
     #[test]
     fn the_difficulty_of_sets_is_taken_out() {
         let set = |models: &[(&str, usize)]| {

@@ -1,11 +1,11 @@
 //! The warranty of an answer: the share of right answers among those with at least its score, tested on the user's
 //! marks.
 //!
-//! Input: marks with their scores, the promise. Output: the lowest score from which the promise holds, or how many
+//! Input: marks with their scores, the promise. Output: the lowest score for which the promise holds, or how many
 //! marks are missing. The test is the fixed-sequence test of Learn then Test (Angelopoulos et al. 2021, arXiv
 //! 2110.01052): groups of the highest-scoring marks, each a quarter larger than the one before, are tested in turn by
 //! the exact binomial test, up to the first failure. So with probability `1 - risk`, at most a share `wrong` of the
-//! answers from that score on is wrong, provided that questions and members do not change.
+//! answers with at least that score is wrong, provided that questions and members do not change.
 
 use super::bound;
 use serde::{Deserialize, Serialize};

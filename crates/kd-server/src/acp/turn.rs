@@ -37,7 +37,7 @@ const STAGES: &[(Purpose, &str)] = &[
 /// Asks the council, and reports to the client until the end.
 ///
 /// # Errors
-/// If nobody can be asked, nobody answered, or the connection is over.
+/// If no member can be asked, no member answered, or the connection is closed.
 pub(super) async fn run(
     council: &Council,
     begun: &Begun<'_>,

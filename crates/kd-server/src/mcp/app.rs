@@ -61,7 +61,7 @@ pub(super) struct Presenter {
 }
 
 impl Presenter {
-    /// Creates one for the client of a request: it names its extensions in the request or in the handshake.
+    /// Creates a value for the client of a request. The client names its extensions in the request or in the handshake.
     pub(super) fn new(host: &Arc<dyn Host>, context: &RequestContext<RoleServer>) -> Self {
         let knows = |client: &ClientCapabilities| {
             let extensions = client.extensions.as_ref();

@@ -82,7 +82,8 @@ fn column<F, T>(all: &[F], value: impl Fn(&F) -> T) -> Vec<T> {
     all.iter().map(value).collect()
 }
 
-/// Records that requests of a batch with limits are about to be sent, those that fit into them, in this order.
+/// Records that requests of a batch with limits are about to be sent, in this order. Skips requests that do not fit
+/// in the limits.
 pub(super) fn sending_limited(
     tx: &mut Tx<'_>,
     batch: &str,

@@ -6,12 +6,13 @@ use super::link::Tx;
 use super::{now, unsigned};
 use std::time::Duration;
 
-/// Longest pause that one answer of a service can cause, in milliseconds. A longer one in the database is of another program.
+/// Maximum pause that one response of a service can cause, in milliseconds. A longer pause in the database was
+/// written by another program.
 const PAUSE_MILLIS: i64 = 600_000;
 /// A block of slots of one worker, in microseconds, unless one slot is longer.
 const BLOCK_MICROS: i64 = 500_000;
-/// Workers that may have taken a block that has not begun. Later values in the database were written by another
-/// program.
+/// Maximum number of workers that may hold a block that has not begun. Later values in the database were written by
+/// another program.
 const BLOCKS_MAX: i64 = 1000;
 
 /// When requests to a service may be sent: after `wait`, then one after each `every`.

@@ -1,7 +1,7 @@
 //! Cycles whose seals cannot be computed again, because the owner erased a text that they cover. The seals of the
 //! remaining posts are recorded in the user's state folder, so a change that pretends to be an erasure is detected.
 //!
-//! Input: the database and the notes. Output: whether a cycle's other seal is explained by an erasure.
+//! Input: the database and the notes. Output: whether an erasure explains that a cycle's seal differs.
 
 use super::cycles::{self, CycleRecord, Leader};
 use super::db::{Db, args, first_text};

@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The state files being written, each with an ID that was set meanwhile.
+/// The state files being written, each with an ID that was set in the meantime.
 static WRITTEN: Mutex<BTreeMap<PathBuf, Option<ThreadId>>> = Mutex::new(BTreeMap::new());
 
-/// The duty to write a state file, until no newer ID is left.
+/// The right and duty to write a state file until there is no newer ID.
 pub(super) struct Turn {
     file: PathBuf,
     over: Cell<bool>,
 }
 
 impl Turn {
-    /// Takes the turn for a state file. `None` if another thread has it: that one will write this ID, or a newer one.
+    /// Takes the turn for a state file. `None` if another thread has it; that thread will write this ID or a newer one.
     pub(super) fn take(file: PathBuf, id: &ThreadId) -> Option<Self> {
         let mut files = written();
         if let Some(newer) = files.get_mut(&file) {

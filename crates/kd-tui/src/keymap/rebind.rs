@@ -6,7 +6,7 @@ use crate::keys::{Code, Key};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Actions that must keep a key: without them nobody gets a message out, or gets out.
+/// Actions that must keep a key: without them, the user could not send a message, or could not leave.
 const NEEDED: &[Action] = &[Action::Send, Action::Escape, Action::Interrupt];
 
 /// Finds a newer message while searching.

@@ -153,7 +153,7 @@ impl Live {
         Ok(())
     }
 
-    /// Prints the failures that waited, equal ones once: those that are due, or all of them at the end.
+    /// Prints the waiting failures that are due, or all of them at the end. Equal failures are printed once.
     fn tell_failures(
         &mut self,
         view: &View,

@@ -434,8 +434,8 @@ impl Worker {
         Ok(false)
     }
 
-    /// Hears that a limit has ended a loop: one of the batch, or of this worker. What is left of the day grows at midnight; the
-    /// other limits of a worker hold for as long as it runs.
+    /// Handles a loop that ended because of a limit of the batch or of this worker. A daily limit is renewed at
+    /// midnight; the other limits of a worker apply as long as it runs.
     async fn limited(&mut self, id: String) -> Result<(), UserError> {
         let of = id.clone();
         let batch = on(&self.fleet, move |fleet| Ok(fleet.get(&of)?)).await?;

@@ -149,7 +149,7 @@ pub(super) fn read(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Mark
     Ok((mark.ok_or(Unread::Missing)?, step))
 }
 
-/// Returns whether a vote is of the form asked for, and names only candidates that its voter saw, each once.
+/// Returns whether a vote has the requested form and names only candidates that its voter saw, each at most once.
 fn is_possible(board: &Board, form: Reads, items: &[usize], vote: &Recorded) -> bool {
     let distinct = |set: &[usize]| {
         let mut seen = std::collections::BTreeSet::new();

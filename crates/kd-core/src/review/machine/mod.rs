@@ -109,13 +109,13 @@ struct Turn {
 struct Sum {
     findings: u32,
     dropped: u32,
-    /// Findings beyond the member's share, which are left out.
+    /// Number of findings that are left out because they exceed the member's share.
     surplus: usize,
     replied: usize,
     failed: Vec<String>,
 }
 
-/// Returns the text whose names stay: the change, and what the user asks to mind. A name elsewhere in a changed file
+/// Returns the text whose names stay: the change, and the user's own instructions. A name elsewhere in a changed file
 /// is not part of the review.
 fn subject(open: &OpenReview) -> String {
     let texts = open.parts.iter().chain([&open.guidance]);
@@ -123,7 +123,7 @@ fn subject(open: &OpenReview) -> String {
     texts.join("\n")
 }
 
-/// Returns the maximum findings of each member: one that answers first with many leaves room for the others.
+/// Returns the maximum findings of each member, so that an early member with many findings leaves room for the others.
 fn share(members: usize) -> u32 {
     u32::try_from(RAWS_MAX / members.max(1)).unwrap_or(u32::MAX)
 }

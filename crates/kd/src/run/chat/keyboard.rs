@@ -19,7 +19,7 @@ pub(super) struct Typed {
     pub(super) text: String,
     /// Why it is not usable.
     fault: Option<&'static str>,
-    /// Whether it is the whole text of a message for sure, and not text with replaced bytes.
+    /// Whether it is certainly the complete text of a message, without replaced bytes.
     is_exact: bool,
     /// The time when its end was read.
     pub(super) at: Option<Instant>,
