@@ -401,7 +401,7 @@ impl Lookout {
                 deltas.push(Delta::Retrying {
                     attempt: 1,
                     after: Duration::ZERO,
-                    failure: Failure::new(FailureKind::Crashed, "it starts again"),
+                    failure: Failure::new(FailureKind::Crashed, "it begins anew"),
                 });
             }
             if heard.lines.is_empty() && deltas.is_empty() {

@@ -29,7 +29,7 @@ pub(super) const WEAK: Rule = Rule {
     aliases: &["weak_condorcet"],
     doc: "a candidate that no other beats in a pair wins; if all are beaten, all tie",
     source: "Condorcet 1785; the name in Fishburn 1977",
-    caveat: "a tie counts as unbeaten; often none or several win",
+    caveat: "a tie counts as a defense; often none or several win",
     reads: Reads::Ranking,
     weighted: false,
     satisfies: &[

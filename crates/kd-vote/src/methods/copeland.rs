@@ -9,7 +9,7 @@ pub(super) const RULE: Rule = Rule {
     aliases: &[],
     doc: "1 for each pairwise victory, 1/2 for each tie; the greatest sum wins",
     source: "Copeland 1951",
-    caveat: "ties are common; a twin of a loser brings more points to the candidates that beat it",
+    caveat: "ties are common; a twin of a loser brings its victims more points",
     reads: Reads::Ranking,
     weighted: false,
     satisfies: &[

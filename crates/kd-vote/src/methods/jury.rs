@@ -8,7 +8,7 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["poll-of-judges"],
     doc: "an odd number of judges, three or more, each asked in both orders; a choice that changes with the order is an abstention; the greatest count wins",
     source: "Verga et al. 2024, Replacing judges with juries",
-    caveat: "judges of one model family, or of the family of a contestant, share their taste: the jury is then one judge",
+    caveat: "judges of one family, or of a contestant's, share their taste: the jury is then one judge",
     reads: Reads::Orders,
     weighted: false,
     satisfies: &[Axiom::Anonymous],

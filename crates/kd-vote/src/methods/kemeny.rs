@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["kemeny_young", "kemeny-young"],
     doc: "finds the orders of the candidates that contradict the fewest preferences; a candidate that is first in one of these orders wins",
     source: "Kemeny 1959, Mathematics without numbers; Young and Levenglick 1978",
-    caveat: "exact up to 12 candidates, undecided beyond: each further candidate doubles the work",
+    caveat: "exact up to 12 candidates, undecided beyond: the work doubles with each",
     reads: Reads::Ranking,
     weighted: false,
     satisfies: &[

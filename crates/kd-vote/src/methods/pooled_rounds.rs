@@ -7,7 +7,7 @@ pub(super) const RULE: Rule = Rule {
     aliases: &["pooled"],
     doc: "the choices of all rounds count together; earlier rounds may count less by an agreed factor",
     source: "measured in this project's notes on recorded debates: pooled 37.1 %, last round 36.5 %",
-    caveat: "a member that never changed its choice counts once per round",
+    caveat: "counts a member that never moved as often as it spoke",
     reads: Reads::Rounds,
     weighted: false,
     satisfies: &[Axiom::Anonymous],
