@@ -345,7 +345,7 @@ impl Chat {
     ) -> Result<String, UserError> {
         let env = self.kingdom.env().quiet(quiet);
         let mut sitting = names(&self.seat(Some(thread), false)?.roster);
-        // Others that are in the thread but not in this chat stay there.
+        // Other members of the thread that are not in this chat stay in the thread.
         let mut members = thread.members();
         let mut named = self.seats_of(Some(thread)).members;
         let told = match change {

@@ -37,7 +37,8 @@ pub fn sweep(env: &Env, layout: &Layout) {
             "cannot look for agents left by killed runs: {error}"
         )),
     }
-    // States are only for display: one that cannot be written is no reason to stop. Nor is a folder that cannot be removed.
+    // States are only for display, so a state that cannot be written does not stop the run. Neither does a folder
+    // that cannot be removed.
     let _ = agents::tidy(layout);
     let _ = kd_store::passing::sweep(layout);
 }

@@ -176,7 +176,7 @@ impl Kingdom {
             source: SOURCE.to_owned(),
             command: REPORT.to_owned(),
             offline: true,
-            // Kept answers beside a new one of the council would compare luck.
+            // Comparing stored answers with a new answer of the council would measure luck.
             fresh: true,
             ..LiveRequest::default()
         };

@@ -80,7 +80,7 @@ mod tests {
             let looks = ["claude", "codex", "cursor"].map(|name| look(name, members));
             assert_eq!(looks, [0, 1, 2], "{members:?}");
         }
-        // Those without a number of their own keep theirs as well.
+        // Names without their own number keep their look as well.
         let alone = look("ada", &["ada"]);
         assert_eq!(look("ada", &["zoe", "bob", "ada"]), alone);
         assert_eq!(look("ada", &[]), alone);

@@ -145,7 +145,7 @@ impl Family {
         match rest.chars().next() {
             // `o3` alone is a model, `gpt` alone is not; neither are `o32` and `claudette`.
             None => numbered,
-            // A name without a number is more likely a mistyped agent, and would be sent to a service.
+            // A name without a number is more likely a mistyped agent, which must not be sent to a service.
             Some('-' | '.' | ':' | '_') => {
                 rest.len() > 1 && (numbered || self.service.is_none() || rest.contains(digit))
             }

@@ -310,7 +310,7 @@ impl Judge {
         self.cycles += 1;
         self.void += usize::from(sample.void);
         self.foreseeable += usize::from(sample.foreseeable);
-        // A running cycle's order is not known yet; a void one's may never be.
+        // The order of a running cycle is not known yet; the order of a void cycle may never be known.
         if sample.cards.candidates.is_empty() || sample.order.is_empty() {
             return;
         }

@@ -368,7 +368,7 @@ mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(thread.contains("href=\"#p1\"") && thread.contains("kd forum read 7"));
-        // Where not all posts are shown, and in a closed thread, there is nothing to write a reply in.
+        // There is no reply field in a closed thread, or if not all posts are shown.
         assert!(!thread.contains("data-open"));
         let mut topic = example().threads.remove(0);
         assert!(

@@ -124,7 +124,7 @@ mod tests {
         carried::remove(&place, kept.id()).unwrap();
         one.remove("batch-1").unwrap();
         assert!(!thread.path().exists() && theirs.path().exists());
-        // One that runs is not swept; one that was killed has no lock.
+        // The folder of a running worker is not removed; the folder of a killed worker has no lock.
         let folder = |worker: &Passing| layout.batches_folder().join(worker.name());
         let (name, of_one) = (folder(&other), folder(&one));
         sweep(&layout).unwrap();

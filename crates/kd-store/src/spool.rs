@@ -96,8 +96,8 @@ impl Spool {
                 }
                 Err(e) => return Err(e),
             };
-            // Before this lock, a sweeper may take the file for a dead writer's: then it holds the lock, or the name is
-            // gone.
+            // Before this lock, another process that cleans up may assume that the writer is dead. In that case it
+            // holds the lock, or the name is gone.
             if file.try_lock().is_err() || !folder.has(&name) {
                 continue;
             }

@@ -39,7 +39,7 @@ impl WindowDraft {
         let mut free: Option<Self> = None;
         let mut unread = Vec::new();
         for path in draft_files(layout, id) {
-            // The first free one serves if none was left.
+            // The first free draft is used if no window left one.
             if free.is_some() && !path.exists() {
                 continue;
             }

@@ -170,7 +170,7 @@ mod tests {
         }
         assert_eq!(Condition::check(&[], &[finding(1.0, Blocker)]), None);
         for percent in 0..=100_u32 {
-            // Whatever is shown meets the condition with the same number.
+            // Every displayed share meets a condition with the same number.
             let condition = Condition::read(&format!("P>=0.{percent:02}"));
             let condition = condition.unwrap_or_else(|_| Condition::read("P>=1").expect("one"));
             let least = if percent == 100 {

@@ -193,7 +193,7 @@ mod tests {
         assert!(take(9, (100, 100)).is_some());
         late.settle(0.0).expect("settled");
         assert!(take(9, (1, 1)).is_none());
-        // A clock that is set back buys nothing on that day, and blocks no later one.
+        // If the clock is set back, nothing is spent on that day, and later days are not blocked.
         assert!(take(8, (1, 1)).is_none());
         assert!(take(9, (100, 100)).is_some());
         assert!(take(4000, (100, 100)).is_some(), "a clock far ahead");

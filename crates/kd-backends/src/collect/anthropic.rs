@@ -71,7 +71,7 @@ impl Endpoint for Anthropic {
     }
 
     fn find(&self, batches: &[Value], _name: &str, since: i64, count: usize) -> Option<String> {
-        // A batch has no name here. One of another program is found out by the ids in its results.
+        // A batch has no name here. The ids in its results show whether it belongs to another program.
         let fits = |batch: &&Value| {
             let created = created(&batch["created_at"]);
             let counts = batch["request_counts"].as_object();

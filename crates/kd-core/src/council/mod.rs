@@ -550,7 +550,7 @@ impl Council {
         let free = |seat: &&SeatName| !self.roster.is_muted(seat);
         let (seat, stand_in) = match &round.conclusion {
             Conclusion::Open if !self.conclude || halted => (None, false),
-            // Without a new answer the conclusion that is there stays.
+            // Without a new answer, the existing conclusion stays.
             Conclusion::Open if round.concluded.is_some_and(|of| round.answers() <= of) => {
                 round.conclusion = Conclusion::Done;
                 (None, false)

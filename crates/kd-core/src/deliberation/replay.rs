@@ -394,7 +394,7 @@ impl Newest {
                     let is_own =
                         !std::mem::replace(&mut asked, true) && plain(&message.body) == question;
                     gone_on |= !is_own;
-                    // A question of a later session follows: its end is not that of the deliberation.
+                    // A question of a later session follows. Its end is not the end of the deliberation.
                     if gone_on && reopened {
                         break;
                     }

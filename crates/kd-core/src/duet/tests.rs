@@ -416,7 +416,7 @@ fn if_one_seat_fails_the_other_goes_on_and_says_so() {
 
 #[test]
 fn an_answer_is_never_empty() {
-    // All members write only inside tags until the end: then that is the answer.
+    // If all members write only inside tags until the end, that text is the answer.
     let mut bench = Bench::asked_of(limits(1));
     bench.reply("<council>a</council>");
     for decider in ["rigorous", "fast"] {

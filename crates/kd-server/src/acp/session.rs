@@ -100,7 +100,7 @@ impl Sessions {
         self.check_idle(&id)?;
         let mut open = self.lock();
         if open.len() >= SESSIONS_MAX && !open.contains_key(&id) {
-            // The idle one that was used least recently; it can be loaded again.
+            // The least recently used idle session; it can be loaded again.
             let idle = open.iter().filter(|(_, session)| session.stop.is_none());
             let oldest = idle.min_by_key(|(_, session)| session.used);
             let oldest = oldest.map(|(id, _)| id.clone());

@@ -97,7 +97,7 @@ fn offer(request: &Request) -> Result<Offer, Fault> {
         step(&mut offer, said)?;
     }
     for tool in request.tools.iter().flatten() {
-        // Others have no schema: the provider knows or runs them.
+        // Other tools have no schema: the provider knows or runs them.
         if let Some(name) = tool["name"]
             .as_str()
             .filter(|_| tool["input_schema"].is_object())
@@ -237,7 +237,7 @@ fn add(messages: &mut Vec<Message>, said: &Said) -> Result<(), Fault> {
     for block in blocks {
         match block["type"].as_str().unwrap_or_default() {
             "text" => add_line(&mut text, block["text"].as_str().unwrap_or_default()),
-            // Thinking of an earlier answer is this server's progress.
+            // The thinking in an earlier answer is progress that this server wrote.
             "thinking" | "redacted_thinking" => {}
             "tool_use" => {
                 let name = block["name"].as_str().unwrap_or_default();

@@ -63,7 +63,7 @@ impl ForumTexts {
         if !done.is_nothing() || done.unused {
             return Ok((done, Vec::new()));
         }
-        // It is in no table any more, but still in pages that are not used, or in a copy.
+        // It is no longer in any table, but still in unused pages, or in a copy.
         if files.is_empty() {
             return Ok((done, files));
         }

@@ -88,7 +88,7 @@ fn the_newest_mark_of_a_verdict_counts() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
-    // A file that others can read is closed to them before it is used.
+    // If others can read a file, their access is removed before it is used.
     let path = marks.path().to_owned();
     let set = |mode| std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     set(0o644);

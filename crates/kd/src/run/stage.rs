@@ -435,7 +435,7 @@ async fn conduct(
     while let Some((signal, _)) = signals.arrived() {
         stopped |= signal.stops();
     }
-    // Pending messages are still written; another stop request ends the wait.
+    // Waits until pending messages are written; another stop request ends the wait.
     tokio::select! {
         () = session.close() => {}
         () = signals.stopped() => {}

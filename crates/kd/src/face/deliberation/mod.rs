@@ -299,7 +299,7 @@ impl Face for Deliberating {
         }
         io.out.flush()?;
         if self.manner == Manner::Live {
-            // Other manners have told them already, or leave them out.
+            // Other ways of output have printed them already, or leave them out.
             for notice in &report.notices[self.told.min(report.notices.len())..] {
                 for line in wrap(&format!("note: {}", clean::line(notice)), columns) {
                     write!(io.err, "{line}{eol}")?;
