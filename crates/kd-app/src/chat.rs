@@ -286,7 +286,7 @@ impl Chat {
         &self.layout
     }
 
-    /// Returns the secrets that are masked in the words of the user and the members.
+    /// Returns the secrets that are masked in texts of the user and the members.
     pub fn secrets(&self) -> &Secrets {
         &self.secrets
     }
@@ -677,7 +677,7 @@ impl Chat {
         })
     }
 
-    /// The members that a thread is without, as an event for the screen that shows it.
+    /// The members that a thread lacks, as an event for the screen that shows it.
     fn held_event(&self, left_out: &[SeatName]) -> Option<Event> {
         let members: Vec<String> = left_out.iter().map(ToString::to_string).collect();
         let settings = Vec::new();

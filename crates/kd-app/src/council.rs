@@ -223,7 +223,7 @@ impl<'k> Council<'k> {
         self.seated.roster.members()
     }
 
-    /// The members that the thread is without, because they are held back.
+    /// The members that the thread lacks because they are held back.
     pub fn left_out(&self) -> &[SeatName] {
         &self.left_out
     }

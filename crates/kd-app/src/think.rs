@@ -98,7 +98,7 @@ impl Kingdom {
 }
 
 impl<'k> Debate<'k> {
-    /// The fast member, the rigorous one, and the one that answers if they do not agree.
+    /// The fast member, the rigorous member, and the member that answers if these two do not agree.
     #[cfg(feature = "forum")]
     pub(crate) fn members(&self) -> [&kd_core::Member; 3] {
         let Seats {

@@ -252,7 +252,7 @@ impl Standing {
     }
 }
 
-/// Bytes of the log to search for the newest round: it is read again after every change.
+/// Maximum bytes of the log to search for the newest round, because the log is read again after every change.
 const ROUND_BYTES: u64 = 4 << 20;
 
 /// Returns the round of a turn from the thread's log, if logged.

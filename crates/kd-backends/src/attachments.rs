@@ -14,8 +14,8 @@ const FILE_RESERVE: u64 = 2;
 /// Maximum number of refusals that are remembered.
 const REFUSED_MAX: usize = 64;
 
-/// Files that models of a service refused, while the process runs. Others may be accepted by the same model: a refusal
-/// can be about one broken picture.
+/// Files that models of a service refused, while the process runs. The same model may accept other files, because a
+/// refusal can be about a single broken picture.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedFiles(Mutex<VecDeque<Refused>>);
 

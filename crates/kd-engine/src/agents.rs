@@ -1,5 +1,5 @@
-//! Records running agent processes on disk: in the user's runtime folder, so that a later run can stop those left by a
-//! killed one, and in the members' states below `.kd`, for display.
+//! Records running agent processes on disk: in the user's runtime folder, so that a later run can stop processes left
+//! by a killed run, and in the members' states below `.kd`, for display.
 
 use kd_backends::transport::process::{self, Birth};
 use kd_core::SeatName;

@@ -21,7 +21,7 @@ pub(crate) enum Piece<'a> {
     Close,
 }
 
-/// Passages, by where they are in the source, with their addresses: in order, and apart.
+/// Passages by their position in the source, with their addresses. They are in order and do not overlap.
 pub(crate) type Passages = [(Range<usize>, String)];
 
 /// Puts the marks of passages between the events of a text.

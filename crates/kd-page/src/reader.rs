@@ -8,7 +8,7 @@ use maud::Markup;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Messages of the first batch: these at the beginning of the thread, and these at its end.
+/// Numbers of messages in the first batch: at the beginning of the thread, and at its end.
 const AT_BEGINNING: usize = 20;
 const AT_END: usize = 60;
 /// Bytes of markup after which a batch of older rounds ends.

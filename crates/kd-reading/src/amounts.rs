@@ -1,6 +1,6 @@
 //! Weighs the numbers in a text. Operands, ranges, references, and rejected or conditional numbers have no weight; a
-//! number alone, in bold, after the last `=` or in a conclusion weighs more than one in passing. The heaviest number is
-//! the answer. On a tie, only a conclusive statement decides.
+//! number alone, in bold, after the last `=` or in a conclusion weighs more than a number in passing. The heaviest
+//! number is the answer. On a tie, only a conclusive statement decides.
 
 use super::amount_words::{CONFIDENCE, RESULTS, STATES};
 use super::candidates::{Candidate, Standing};

@@ -5,7 +5,7 @@ use crate::gold::Gold;
 /// What to read.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// The metric or scorer that says what is right; unset means the first of each file.
+    /// The metric or scorer that decides which answers are right; unset means the first of each file.
     pub metric: Option<String>,
     /// Right answers for records without scores.
     pub gold: Option<Gold>,

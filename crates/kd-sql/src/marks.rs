@@ -58,7 +58,7 @@ CREATE TABLE sums (
     PRIMARY KEY (kind, model)
 ) WITHOUT ROWID;";
 
-/// Version 3: marks are also kept in a form that is read faster.
+/// Version 3: marks are also stored in a format that is faster to read.
 const SCHEMA_3: &str = "ALTER TABLE marks ADD COLUMN brief BLOB;";
 
 /// Version 4: the indexes have that form, so that the newest marks are read in one piece, without the rows of the table.

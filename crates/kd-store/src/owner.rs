@@ -22,7 +22,7 @@ pub enum Distrust {
     Link,
     /// The folder, or one on the way to it, belongs to another user.
     Owner(Owner),
-    /// Other users can write to the folder, or to one on the way to it.
+    /// Other users can write to the folder, or to a folder on the way to it.
     Writable {
         /// The folder.
         folder: PathBuf,
@@ -79,8 +79,8 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Returns the effective user. Under `sudo` that is root, not the user behind it: they could not use files that
-    /// root creates in their folder.
+    /// Returns the effective user. Under `sudo` this is root, not the calling user, who could not use files that root
+    /// creates in their folder.
     pub(crate) fn current() -> Self {
         Self {
             uid: rustix::process::geteuid().as_raw(),

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum attempts when a name is taken or a fresh file is swept away.
+/// Maximum attempts if a name is taken or another process removes a new file.
 const TRIES_MAX: u32 = 1000;
 
 /// The spool folder of a thread.

@@ -57,7 +57,7 @@ impl Layout {
         self.note_verdicts(thread, [digest.to_owned()])
     }
 
-    /// Notes for a fork the verdicts of its source: without the notes they cannot be marked.
+    /// Copies the digests of its source to a fork, because the fork's verdicts could not be marked without them.
     ///
     /// # Errors
     /// The notes cannot be read or written.

@@ -1,4 +1,4 @@
-//! Files of marks: both directions go by the limits of [`Mark::line`] and [`Mark::of_line`].
+//! Imports and exports files of marks. Both use the limits of [`Mark::line`] and [`Mark::of_line`].
 
 use crate::env::Env;
 use crate::error::UserError;

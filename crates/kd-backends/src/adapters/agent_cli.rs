@@ -493,8 +493,8 @@ impl AgentCli {
         Ok(Some(rights))
     }
 
-    /// Returns whether its own sandbox gets a list of the paths that commands may read: true for the program of the
-    /// table, not for adapters.
+    /// Returns whether the program's own sandbox gets a list of paths that commands may read. True for the program of
+    /// the table, but not for adapters.
     pub(crate) fn is_told_reads(&self) -> bool {
         let own = matches!(&self.how, How::Known(program) if program.own_sandbox);
         own && self.choice.sandbox && cfg!(target_os = "linux")

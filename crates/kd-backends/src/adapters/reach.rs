@@ -66,8 +66,8 @@ const KEYS: &[(&str, Option<&str>)] = &[
 pub(super) enum Reads {
     /// The working copy, and programs; its row lists what else it needs.
     Copy,
-    /// Everything except hidden files in home directories, where keys are, and sockets and temporary files of other
-    /// programs: its needs are unknown.
+    /// Everything except hidden files in home directories, where keys are, and except sockets and temporary files of
+    /// other programs, because the needs of the program are unknown.
     Wide,
 }
 

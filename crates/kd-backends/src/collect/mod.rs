@@ -35,7 +35,7 @@ use tokio::sync::{OnceCell, oneshot, watch};
 use tokio::time::Instant;
 use wire::Endpoint;
 
-/// Requests are handed over when none has come for this long and no member is being asked directly.
+/// Requests are submitted when no new request has come for this long and no member is being asked directly.
 const QUIET: Duration = Duration::from_secs(1);
 /// Requests are handed over at the latest after this time, even if a member is still being asked directly.
 const GATHER_MAX: Duration = Duration::from_secs(60);

@@ -98,8 +98,8 @@ pub trait ParcelStore: Send + Sync {
     /// # Errors
     /// It cannot be written.
     fn unsent(&self, name: &str) -> Result<(), ParcelError>;
-    /// Records that the results of a provider batch cannot be had now: each request counts with its maximum from now on,
-    /// and its result, if it comes, costs nothing more.
+    /// Records that the results of a provider batch are not available now. From now on, each request counts with its
+    /// maximum; its result, if it arrives later, costs nothing more.
     ///
     /// # Errors
     /// It cannot be written.

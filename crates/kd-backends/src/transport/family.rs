@@ -3,9 +3,9 @@
 //! Input: the started process, which leads its own session. Output: which of its descendants are alive, and in the end
 //! none.
 //!
-//! Agents start the shells of their tools in groups and sessions of their own, and exit before them; so a signal to the
-//! agent, or to its group, leaves the shells running. On Linux, descendants are found by four traces: their parent, the
-//! session, an earlier scan, and a mark in the environment that they inherit. On other systems only the group is
+//! Agents start the shells of their tools in separate groups and sessions, and exit before them. So a signal to the
+//! agent, or to its group, leaves the shells running. On Linux, descendants are found by four traces: their parent,
+//! the session, an earlier scan, and a mark in the environment that they inherit. On other systems only the group is
 //! stopped.
 //!
 //! Before any signal, the process is verified to be the one that was started: see [`end_left_over`].
@@ -48,7 +48,7 @@ static ENDED: Condvar = Condvar::new();
 static IN_USE: Mutex<BTreeMap<i32, (String, Birth)>> = Mutex::new(BTreeMap::new());
 
 /// Returns the agents in use, each with the label it was started with. Saved to disk, the list lets a later run stop
-/// what a killed run left behind: see [`end_left_over`].
+/// the processes that a killed run left behind: see [`end_left_over`].
 pub fn living() -> Vec<(String, Birth)> {
     let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     in_use.values().cloned().collect()

@@ -619,8 +619,8 @@ pub(crate) async fn key_headers(
     Ok((headers, key))
 }
 
-/// Sends a request. Besides provider batches, this is the only way to ask a service, and it needs a permit. A request
-/// that never reached the service costs nothing.
+/// Sends a request. Besides provider batches, this is the only code that sends a request to a service, and it
+/// requires a permit. A request that never reached the service costs nothing.
 ///
 /// # Errors
 /// The turn is over; nothing is sent then.

@@ -1,4 +1,4 @@
-//! Checks the calls of an answer: what a client did not offer never reaches it.
+//! Checks the calls of an answer, so that calls of tools that a client did not offer never reach the client.
 
 use super::talk::Talk;
 use crate::request::{Said, ToolCall, ToolChoice};

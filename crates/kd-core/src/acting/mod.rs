@@ -1,9 +1,9 @@
 //! One member acts with the tools of a client; the other members of the council advise it.
 //!
-//! Input: [`Input`]s; the client's whole conversation is in [`OpenActing::talk`]. Output: [`Effects`]. The course of a
-//! request: save what the client says → ask advisers, if the rules say so → ask the acting member, with the client's
-//! tools and the advice at the end → its text and its calls are the answer. The client runs the calls and sends the
-//! results with its next request.
+//! Input: [`Input`]s; the client's whole conversation is in [`OpenActing::talk`]. Output: [`Effects`]. The course of
+//! a request: save the client's message → ask advisers, if the rules say so → ask the acting member, with the
+//! client's tools and the advice at the end → its text and its calls are the answer. The client runs the calls and
+//! sends the results with its next request.
 //!
 //! A call of a tool that the client did not offer, or with arguments that are not an object, never reaches the client:
 //! the member gets an error and is asked again. If the council advises before writes, calls that write wait for the

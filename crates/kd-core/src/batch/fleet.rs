@@ -1,4 +1,4 @@
-//! A fleet at a glance, for monitoring: its workers and its batches, as they are read from its database.
+//! An overview of a fleet, for monitoring: its workers and its batches, as read from its database.
 
 use super::Overview;
 use serde::Serialize;

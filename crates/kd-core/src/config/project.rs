@@ -149,8 +149,8 @@ pub fn is_refused(path: &KeyPath) -> bool {
     rows.next().is_some_and(never) && rows.all(never)
 }
 
-/// Removes from a project's file what no project may set, and returns it. A section that the file resets keeps the
-/// user's own settings of this kind.
+/// Removes the settings that no project may make from a project's file, and returns them. A section that the file
+/// resets keeps the user's own settings of this kind.
 pub fn refuse(file: &mut Value) -> Vec<KeyPath> {
     fn walk(path: &KeyPath, value: &mut Value, out: &mut Vec<KeyPath>) {
         let rows = || KEYS.iter().filter(|key| key.leads(path.segments()));

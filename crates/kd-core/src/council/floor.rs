@@ -139,7 +139,8 @@ impl Floor {
         self.open.get_mut(&id).filter(|t| t.end.is_none())
     }
 
-    /// Marks running turns as stopped, of one member or all; returns those not stopped before.
+    /// Marks running turns of one member, or of all members, as stopped. Returns the turns that were not stopped
+    /// before.
     pub(super) fn stop(&mut self, seat: Option<&SeatName>) -> Vec<TurnId> {
         let mut stopped = Vec::new();
         for (id, turn) in &mut self.open {

@@ -81,7 +81,7 @@ pub(super) fn outcome(form: Outcome, cut: bool, failed: bool) -> Outcome {
 pub(super) enum Voices {
     /// The votes of the council.
     Council,
-    /// The answers of the members that were asked until the result was certain: others of the council were not.
+    /// The answers of the members that were asked until the result was certain; the other members were not asked.
     Asked,
     /// One answer that other members were asked to find defects in.
     Checked,

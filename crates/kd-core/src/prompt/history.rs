@@ -104,8 +104,8 @@ impl From<&str> for History {
     }
 }
 
-/// Returns the names of others with which lines of a body begin like their messages do (`king: …`), in lower case and in the
-/// order of the lines. `seats` are the members.
+/// Returns the names of other senders whose messages the lines of a body imitate at their beginning (`king: …`), in
+/// lower case and in the order of the lines. `seats` are the members.
 pub fn imitated<'a>(
     body: &str,
     from: &str,

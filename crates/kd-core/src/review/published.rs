@@ -1,4 +1,4 @@
-//! The published table, derived from recorded reviews by `tests/review/replay.rs`, which holds it to them.
+//! The published table, derived from recorded reviews by `tests/review/replay.rs`, which also checks it against them.
 //! `BLESS=1 cargo test -p kd-core --test review published` writes it again.
 
 use super::shares::Row;

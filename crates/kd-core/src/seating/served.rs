@@ -35,8 +35,8 @@ const ENDS: [&str; 6] = [
     "_PROVIDER",
 ];
 
-/// Returns the service that a variable of the environment names for programs, without what could be secret: the user and
-/// the query of an address. `None` if it names none.
+/// Returns the service that a variable of the environment names for programs, without the parts that could be secret:
+/// the user and the query of an address. `None` if it names none.
 pub fn service_of(variable: &str, value: &str) -> Option<String> {
     let is_listed = SERVICES
         .iter()

@@ -13,7 +13,7 @@ pub const KINDS: [&str; 11] = [
 ];
 /// The least and the greatest share that can be required of a promise.
 const REQUIRED: std::ops::RangeInclusive<f64> = 0.5..=0.999;
-/// The end of the time in which marks were plausibly made, in seconds: the year 2200.
+/// The latest plausible time of a mark, in seconds: the year 2200.
 const END: i64 = 7_258_118_400;
 
 impl Standing {

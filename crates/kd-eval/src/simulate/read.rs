@@ -1,4 +1,4 @@
-//! Reads a simulation. Input: JSON. Output: a [`Spec`] in which every value is possible, or all that is wrong with it.
+//! Reads a simulation. Input: JSON. Output: a [`Spec`] in which every value is possible, or all mistakes in it.
 
 use super::protocols::{PROTOCOLS, find};
 use super::spec::Spec;

@@ -1,4 +1,5 @@
-//! Samples of lm-evaluation-harness. A line does not tell its model: the summary beside it does, else its folder.
+//! Samples of lm-evaluation-harness. A line does not name its model: the summary next to the file does, otherwise its
+//! folder.
 
 use super::{Format, Input, metric};
 use crate::content::Content;

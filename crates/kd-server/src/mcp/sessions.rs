@@ -66,7 +66,7 @@ impl Sessions {
         used.owners.remove(id);
     }
 
-    /// Returns whether a session belongs to another caller, who alone may use it or learn that it exists.
+    /// Returns whether a session belongs to another caller. Only that caller may use it or learn that it exists.
     pub(crate) fn is_anothers(&self, id: &str, caller: &Identity) -> bool {
         let used = self.used();
         used.owners.get(id).is_some_and(|owner| owner != caller)

@@ -119,8 +119,8 @@ impl Talks {
         })
     }
 
-    /// Takes the thread of a conversation. It is removed: a second question at the same point starts a new thread. Of
-    /// two conversations with the same text, it is unknowable which one continues.
+    /// Takes the thread of a conversation. It is removed: a second question at the same point starts a new thread. If
+    /// two conversations have the same text, it is impossible to know which of them continues.
     fn take(&self, print: Print) -> Option<String> {
         let mut talks = self.lock();
         let mut known = talks.iter().enumerate().filter(|(_, talk)| talk.0 == print);

@@ -112,7 +112,7 @@ impl Batches {
         self.write(|tx| rows::create(tx, new, questions, now))
     }
 
-    /// Returns the batch of a command that is not finished; else the newest one.
+    /// Returns the unfinished batch of a command, or its newest batch if all are finished.
     ///
     /// # Errors
     /// The file cannot be read.

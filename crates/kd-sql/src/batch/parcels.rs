@@ -187,8 +187,8 @@ impl Batches {
         })
     }
 
-    /// Counts the maximum of all requests of a provider batch whose results cannot be had now. Results that come later cost
-    /// nothing more.
+    /// Counts the maximum of all requests of a provider batch whose results are not available now. Results that come
+    /// later cost nothing more.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -160,7 +160,8 @@ impl First {
     }
 }
 
-/// Goes on with a claim whose first statement was not all: the batch has a rate, nothing is due, or a question is damaged.
+/// Continues a claim that needs more than its first statement: the batch has a rate, nothing is due, or a question is
+/// damaged.
 pub(super) fn rest(
     tx: &mut Tx<'_>,
     want: Want<'_>,

@@ -137,7 +137,7 @@ fn is_cache(db: &postgres::error::DbError) -> bool {
     db.code() == &SqlState::INTERNAL_ERROR && db.message() == "could not write init file"
 }
 
-/// Returns whether a row holds what `kd` never writes: nothing, or a number that is too large to count with.
+/// Returns whether a row has a value that `kd` never writes: nothing, or a number that is too large for calculations.
 fn is_damaged(error: &postgres::Error) -> bool {
     // The class of errors of values. The client has no kind for a column that cannot be read.
     let is_value = error

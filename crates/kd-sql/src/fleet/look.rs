@@ -1,4 +1,4 @@
-//! A fleet at a glance: few statements, whatever the number of batches, and nothing is written.
+//! An overview of a fleet, with few statements for any number of batches, and without writing anything.
 
 use super::address::Store;
 use super::batches::{is_id, reason_of};
@@ -117,7 +117,7 @@ fn heads(tx: &mut Tx<'_>, most: usize) -> Result<Vec<Overview>, FleetError> {
 }
 
 /// Returns the number of failed questions by the kind of the first failure of a member. The kind is taken from the text of
-/// the line: a line of another program that is no JSON must not fail the statement.
+/// the line: a line of another program that is not JSON must not fail the statement.
 fn failure_kinds(
     tx: &mut Tx<'_>,
     ids: &[String],

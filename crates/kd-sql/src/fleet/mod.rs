@@ -3,7 +3,7 @@
 //! Input: an address; questions, results, and the limits and spending of requests. Output: the jobs to do next, and
 //! the state of a batch. A worker is one start of a process: it holds a lease, renewed by [`Fleet::beat`], and every
 //! claim of a job has a token. A result is written, and its job is ended, in one transaction that the token guards.
-//! Time is the database's: no clock of a worker is compared with anything.
+//! Only the clock of the database is used; the clocks of workers do not matter.
 //!
 //! All calls block. They must not be made from a thread that runs an asynchronous task.
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 /// Maximum characters of a name or a version that is shown.
 const NAME_CHARS_MAX: usize = 80;
 
-/// When a question is due whose worker was lost, and that has one attempt left: at once, and marked by this time. It may be what
-/// kills its workers, so it is asked alone, and its companions do not fail with it.
+/// The due time of a question whose worker was lost and that has one attempt left: at once. This time also marks the
+/// question. It may be what kills its workers, so it is asked alone, and its companions do not fail with it.
 pub(super) const LAST_CHANCE: i64 = 1;
 
 /// Maximum lease in milliseconds: a day. A longer one in the database holds for a day.

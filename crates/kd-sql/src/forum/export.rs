@@ -430,7 +430,7 @@ struct Numbers {
     orders: BTreeMap<i64, i64>,
     /// Posts whose run comes later in the file.
     waiting: Vec<(i64, i64)>,
-    /// The last post that existed before.
+    /// The last post that existed before the import.
     base: i64,
 }
 

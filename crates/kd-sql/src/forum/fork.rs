@@ -92,7 +92,7 @@ fn noted(secrets: &Secrets) -> Option<(&str, i64)> {
 }
 
 /// Returns the difference between the record and the noted state; `None` if nothing is noted or nothing differs. The
-/// record may be ahead: a process may be killed between a seal and its note.
+/// record may be ahead of the note, because a process may be killed between a seal and its note.
 pub(super) fn difference(
     db: &mut Db,
     forum: &str,

@@ -209,8 +209,8 @@ fn is_recorded(cycle: &CycleRecord, head: &Head) -> bool {
     link.is_some_and(|link| link.seal.as_ref() == Some(&head.seal))
 }
 
-/// Compares a cycle with its seal; `None` if it fits. Without notes, because no seal of the forum is noted on this
-/// machine, an erasure in the database is believed.
+/// Compares a cycle with its seal; `None` if it fits. If no seal of the forum is recorded on this machine, an erasure
+/// in the database is accepted.
 pub(super) fn look(
     db: &mut Db,
     cycle: &CycleRecord,

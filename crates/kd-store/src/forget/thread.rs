@@ -41,7 +41,7 @@ pub(super) struct Copy {
     pub(super) is_fork: bool,
 }
 
-/// Collects the text to be forgotten. A file that cannot be parsed as a message counts with its whole text; a path of
+/// Collects the text to be forgotten. If a file cannot be parsed as a message, its whole text counts. A path of
 /// another type or size is ignored.
 pub(super) fn pieces(folder: &Folder, scope: &Scope) -> Result<Pieces, Error> {
     let mut pieces = Pieces::default();

@@ -138,7 +138,7 @@ impl App {
         self.log.follow();
     }
 
-    /// Asks for the size of the files that the input names, if these are others than before.
+    /// Requests the size of the files that the input names, if the files have changed.
     pub(super) fn weigh(&mut self, fx: &mut Vec<Effect>) {
         let known: Vec<&SeatName> = self.members.iter().collect();
         let text = self.editor.text();
@@ -315,7 +315,7 @@ impl App {
         });
     }
 
-    /// Says in the log what became of a shell line, in the place of the notice that it has not run.
+    /// Reports the result of a shell line in the log, in place of the notice that it has not run.
     fn renote(&mut self, line: &str, text: &str) {
         let before = [not_yet(line), format!("running: {line}")];
         let is_renoted = before

@@ -1,4 +1,4 @@
-//! Trajectory: counts how answers moved through the rounds, so that late conformity is worth little.
+//! Trajectory: scores how members changed their answers over the rounds, so that late conformity counts little.
 
 use crate::{Amount, Axiom, Count, Poll, Reads, Rule, Sees};
 

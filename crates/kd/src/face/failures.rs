@@ -37,7 +37,7 @@ impl Failures {
         Some(HELD_MAX.saturating_sub(waited))
     }
 
-    /// Returns what waited, equal failures together, once no member is left that has not begun to answer, or after
+    /// Returns the waiting failures, with equal ones together, once every other member has begun to answer, or after
     /// [`HELD_MAX`]. `now` is `None` at the end.
     pub(super) fn release<'v>(
         &mut self,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Time limit for saving the question.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Interval between checks whether the process died before that, which changes no file.
+/// Interval at which to check whether the process died early, which changes no file.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Starts the round and returns once its question is on disk.

@@ -76,7 +76,7 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the user's key. Names a new one: nothing else tells the user to keep a copy.
+/// Returns the user's key. Prints the path of a new key, because nothing else tells the user to keep a copy.
 fn own_key(here: &Here) -> Result<SecretKey, Error> {
     let (key, made) = seal::own_key(here)?;
     if let Some(path) = made {

@@ -105,7 +105,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns what was promised about the verdicts in these turns, by the marks of the person who asked. A log that cannot be
+/// Returns the promises about the verdicts in these turns, from the marks of the person who asked. A log that cannot be
 /// read, for example of a newer version, promises nothing: the messages are shown all the same.
 fn promised(thread: &Thread, turns: &[&[Message]]) -> Vec<Promised> {
     let mut shown = turns.iter().flat_map(|turn| turn.iter());

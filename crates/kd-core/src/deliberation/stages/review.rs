@@ -121,7 +121,7 @@ fn work(role: &str) -> Work {
     }
 }
 
-/// Ratings with the words about each answer, and the ranking, as places of labels.
+/// The ratings with the words about each answer, and the ranking as a list of labels.
 type Judged = (Vec<Option<(f64, String)>>, Vec<usize>);
 
 /// Reads a review in any form: as JSON, however wrapped or named, otherwise in lines.

@@ -74,7 +74,8 @@ fn voters(plan: &Plan, at_the_table: &[usize]) -> Vec<usize> {
     at_the_table.iter().filter(votes).copied().collect()
 }
 
-/// Returns the judges: for a rule of one voter one, the arbiter or else the chair; for a jury, all voters.
+/// Returns the judges: the arbiter, or the chair if there is no arbiter, for a rule with one voter; all voters for a
+/// jury.
 fn judges(plan: &Plan, at_the_table: &[usize]) -> Vec<usize> {
     let rule = kd_vote::find(&plan.voting.method);
     match rule.map(|rule| rule.voters) {

@@ -104,7 +104,7 @@ pub(super) fn comment(finding: &Reported, about: &Finding) -> String {
     out
 }
 
-/// Renders what members say, in quotes that they cannot end, and the figures.
+/// Renders the members' texts, in quotes that they cannot end, and the figures.
 fn body(finding: &Reported, about: &Finding) -> String {
     let mut out = format!(
         "> {}\n\nP(real) {}, {}. Found by {}.",

@@ -75,7 +75,8 @@ fn question(played: &Played) -> Option<(&SeatName, &str)> {
     Some((by, question))
 }
 
-/// Returns the lines that show the question. It is in quotes and indented, so that no line of it looks like one of kd.
+/// Returns the lines that show the question. It is in quotes and indented, so that no line of it looks like a line of
+/// `kd`.
 fn asking(by: &str, question: &str, columns: usize) -> Vec<String> {
     let columns = columns.saturating_sub(1);
     let quoted = format!("\"{}\"", clean::line(question));
