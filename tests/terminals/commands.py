@@ -211,7 +211,8 @@ def shells(t):
         for page in ("kd.1", "kd-ask.1", "kd-config-show.1"):
             done = subprocess.run([*formatter, str(home.path / "man" / page)], text=True, capture_output=True, env={**os.environ, "MANWIDTH": "80", "LANG": "C.UTF-8"})
             t.check(f"{formatter[0]} shows {page}", done.returncode == 0 and "NAME" in done.stdout and not done.stderr, done.stderr[:300])
-        t.keep("kd-ask.1", re.sub(".\b", "", done.stdout)[:2500])
+        t.check("the lines of examples are kept", "  kd config show agents.claude --origin\n" in re.sub(".\b", "", done.stdout), done.stdout)
+        t.keep(page, re.sub(".\b", "", done.stdout)[:2500])
     else:
         t.skip("man pages are formatted", "no man, groff or mandoc here")
     for args, wanted in ((["aks", "q"], "kd ask"), (["ask", "--jsno", "q"], "--json"), (["deliberat"], "deliberate"), (["chat", "--resume"], "kd chat")):

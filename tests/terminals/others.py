@@ -85,7 +85,11 @@ def gnu_screen(t):
     home = home_for(t)
     folder = home.path / "screens"
     folder.mkdir(mode=0o700)
-    within_tmux(t, "screen", home, f"export SCREENDIR={folder} SCREENRC=/dev/null; exec screen -U -S kd sh {script(home)}", alternate=False)
+    try:
+        within_tmux(t, "screen", home, f"export SCREENDIR={folder} SCREENRC=/dev/null; exec screen -U -S kd sh {script(home)}", alternate=False)
+    finally:
+        # It outlives its terminal.
+        subprocess.run(["screen", "-S", "kd", "-X", "quit"], env={**os.environ, "SCREENDIR": str(folder)}, capture_output=True)
 
 
 class Sshd:

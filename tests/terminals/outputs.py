@@ -26,7 +26,7 @@ def frames(t):
         clears = len(re.findall(rb"\x1b\[[0-3]?J", data))
         t.equal("the screen is never cleared", clears, 0)
         full = 80 * 24
-        t.check("fewer than a tenth of the cells of a screen in each frame", len(data) / max(opened, 1) < full / 2, f"{len(data) / max(opened, 1):.0f} bytes a frame")
+        t.check("a frame has fewer bytes than half the cells of the screen", len(data) / max(opened, 1) < full / 2, f"{len(data) / max(opened, 1):.0f} bytes a frame")
         t.keep("figures", f"{opened} frames in {seconds:.1f} s, {len(data)} bytes, {len(data) / max(opened, 1):.0f} bytes a frame, {clears} clears")
         t.keep("one frame", readable(re.findall(rb"\x1b\[\?2026h.*?\x1b\[\?2026l", data, re.S)[10]))
     home = Home(t)
@@ -156,7 +156,7 @@ def copying(t):
 @line(13, "Links, title with state, progress; light and dark by query and COLORFGBG; NO_COLOR, dumb, 16, 256, true colour; never colour alone")
 def colours(t):
     text = "See https://example.org/a/path for more."
-    home = Home(t, {"ann": [["half ", 1000, text]], "bob": [["Bob."]]})
+    home = Home(t, {"ann": [["half ", 300, text]], "bob": [["Bob."]]})
 
     def chat(answers=None, **more):
         with Pty(home, "chat", "--new", answers=answers, **more) as chat:
@@ -277,7 +277,7 @@ def notifications(t):
     for passes in ("on", "off"):
         with Tmux(home, "chat", "--new", KD_NOTIFY="osc", options=[("allow-passthrough", passes), ("focus-events", "on")]) as chat:
             chat.shows("newline")
-            with Pty(home, argv=["tmux", "-L", Tmux.socket, "attach", "-t", chat.name], TERM="xterm-256color") as outer:
+            with Pty(home, argv=["tmux", "-S", Tmux.socket, "attach", "-t", chat.name], TERM="xterm-256color") as outer:
                 outer.shows("newline")
                 outer.send("\x1b[O")
                 time.sleep(0.3)
@@ -290,7 +290,7 @@ def notifications(t):
                     t.keep("the terminal around tmux got", readable(re.search(nine, outer.bytes())[0]))
                 else:
                     time.sleep(1)
-                t.equal(f"allow-passthrough {passes}: the terminal around tmux gets OSC 9", bool(re.search(nine, outer.bytes())), passes == "on")
+                t.equal(f"allow-passthrough {passes}: whether the terminal around tmux gets OSC 9", bool(re.search(nine, outer.bytes())), passes == "on")
             chat.leaves(t)
     home = Home(t, {"ann": [[700, *fails]], "bob": [["Bob's answer."]]})
     t.check("a failed member is told", re.search(rb"some members answered, some failed", told(KD_NOTIFY="osc")))

@@ -133,13 +133,13 @@ class Home:
 
 class Tmux:
     """A command line in tmux, with a server of its own for the whole run."""
-    socket = f"kd-terminals-{os.getpid()}"
+    socket = None
     count = 0
 
     @classmethod
     def call(cls, *args, **more):
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent", "TERM": "xterm-256color"}
-        return subprocess.run(["tmux", "-L", cls.socket, "-f", "/dev/null", *args], env=env, text=True, capture_output=True, **more)
+        return subprocess.run(["tmux", "-S", cls.socket, "-f", "/dev/null", *args], env=env, text=True, capture_output=True, **more)
 
     def __init__(self, home, *args, columns=80, rows=24, options=(), command=None, **more):
         Tmux.count += 1
