@@ -1,4 +1,4 @@
-//! Lines that a build service does not take for a command.
+//! Lines that a build service does not interpret as a command.
 //!
 //! Runners of code hosts read what a job prints: a line that begins with `::error::`, after any spaces, or contains
 //! `##[error]` or `##vso[…]` is a command. What members say must not become one.

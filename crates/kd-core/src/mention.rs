@@ -143,8 +143,8 @@ impl Hidden {
         hidden
     }
 
-    /// Hides the lines of a quotation. CommonMark counts the lines of a paragraph that follow without a `>` among them; they
-    /// are words of the writer.
+    /// Hides the lines of a quotation. CommonMark also counts the following lines of the paragraph without a `>` as
+    /// quoted; here they count as the writer's own words.
     fn quote(&mut self, text: &str, range: Range<usize>) {
         let mut at = range.start;
         for line in text[range.clone()].split_inclusive('\n') {

@@ -19,7 +19,7 @@ enum Role {
     Named,
     /// It was found in a folder that the user named.
     Found,
-    /// It is beside a named file.
+    /// It is in the folder of a named file.
     Beside,
 }
 

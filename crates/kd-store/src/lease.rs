@@ -36,8 +36,8 @@ impl Lease {
         Ok(lock.map(|lock| Lease { _lock: lock }))
     }
 
-    /// Takes the lease, waiting as long as another process holds it. The system wakes the waiter; only the thread's
-    /// lock, needed to create the lock file, is polled.
+    /// Takes the lease, waiting as long as another process holds it. The system wakes the waiting process. Only the
+    /// thread's lock, which is needed to create the lock file, is polled.
     ///
     /// # Errors
     /// If the lock file cannot be created or locked.

@@ -371,7 +371,7 @@ pub(crate) struct MarkedQuestion {
 pub struct PassedOver {
     /// Rows of the file that cannot be read, of any project.
     pub unreadable: u64,
-    /// Marks of this project whose right answer was too long to be kept as it is.
+    /// Marks of this project whose right answer was too long to be stored in full.
     pub shortened: u64,
 }
 

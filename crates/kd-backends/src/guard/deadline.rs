@@ -226,7 +226,7 @@ struct Bounded {
     total: Duration,
     /// As in [`Watched`].
     trouble: Option<Failure>,
-    /// As in [`Total`], until there is output.
+    /// The same deadline as in [`Total`], but only until the first output.
     unheard: Option<String>,
 }
 

@@ -494,8 +494,8 @@ impl Council {
     }
 
     /// Handles a turn that had to wait for its member, adding the messages found meanwhile. If the user has spoken, a
-    /// turn that only continued the discussion is withdrawn: the new message is answered instead. So is a turn of a member
-    /// that was muted meanwhile.
+    /// turn that only continued the discussion is withdrawn: the new message is answered instead. The same applies to
+    /// a turn of a member that was muted in the meantime.
     fn freed(&mut self, id: TurnId, found: Vec<Message>, fx: &mut Effects) {
         for message in found {
             self.spoke_elsewhere(&message);

@@ -32,7 +32,7 @@ pub(super) struct Round {
     pub(super) concluded: Option<usize>,
     /// Whether a conclusion may follow.
     pub(super) concludes: bool,
-    /// Its worst case, without answers still to come. Tracked only if limits are set.
+    /// Its maximum cost, without answers that are still missing. Tracked only if limits are set.
     pub(super) closing: Spent,
     pub(super) interrupted: bool,
     /// Whether the user spoke again in another process.

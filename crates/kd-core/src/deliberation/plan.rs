@@ -89,7 +89,7 @@ pub struct AskBack {
     pub from: Option<f64>,
 }
 
-/// The version of the rules by which new plans read replies.
+/// The version of the rules for reading replies in new plans.
 pub const READING: u32 = crate::formats::READING.version;
 /// The first version whose records contain the readings of replies.
 pub(super) const NOTED: u32 = 2;
@@ -102,7 +102,7 @@ pub(super) const PRIVATE: u32 = 3;
 pub(super) const TAGGED: u32 = 4;
 /// The first version of spending by which a request waits until a running one has left room for it.
 pub(super) const WAITS: u32 = 3;
-/// The version of the rules by which new plans write conclusions.
+/// The version of the rules for writing conclusions in new plans.
 pub const WRITING: u32 = crate::formats::WRITING.version;
 /// The first version whose conclusions state the decision between open answers, and whose labels are replaced.
 pub(super) const STATED: u32 = 3;

@@ -1,7 +1,7 @@
 //! The effects that records of an import may have, by kind.
 //!
 //! Input: a record of a file. Output: the record to add, or nothing, which is counted. Someone else may have written
-//! the file: it may add posts and history under marked names, and nothing with effects here.
+//! the file, so it may add posts and history under marked names, but nothing that takes effect here.
 
 use super::record::{Governance, Record};
 use kd_core::clean::clean_line;

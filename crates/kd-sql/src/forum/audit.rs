@@ -30,8 +30,8 @@ pub struct Checked {
     pub runs: Vec<Run>,
     /// Its faults.
     pub faults: Vec<String>,
-    /// Whether its seal cannot be computed again, because the owner erased a text that it covers. Posts are no such
-    /// texts: their digests stay.
+    /// Whether its seal cannot be computed again, because the owner erased a text that it covers. Posts do not count
+    /// as such texts, because their digests stay.
     pub is_shortened: bool,
 }
 

@@ -1,9 +1,9 @@
 //! Renders Markdown that is still growing. Takes the text so far, repeatedly; returns its lines and re-renders only the
 //! last block.
 //!
-//! A Markdown block is final when another one has begun below it: nothing after it changes how it reads (except the
-//! target of a reference link, which the final rendering resolves). So everything before the last block is laid out
-//! once per width, and only the tail is parsed again.
+//! A Markdown block is final when another block has begun below it: later text does not change its rendering (except
+//! the target of a reference link, which the final rendering resolves). So everything before the last block is laid
+//! out once per width, and only the tail is parsed again.
 
 use super::clean;
 use super::markdown::{OPTIONS, left_out, lines_of, shown_part};

@@ -119,7 +119,7 @@ fn start(args: &Chat, chat: &kd_app::Chat) -> Result<Start, Error> {
     })
 }
 
-/// Returns the keys, and what is wrong with the changes of the user. A folder changes no keys, not even one whose
+/// Returns the keys, and the mistakes in the user's changes. A folder changes no keys, not even one whose
 /// settings are allowed.
 fn keys(loaded: &Loaded) -> (Keymap, Vec<String>) {
     let (keys, mut wrong) = Keymap::new(&loaded.config.chat.keys);

@@ -39,7 +39,7 @@ struct Shared {
 struct State {
     /// The connection, while no thread looks.
     reader: Option<FleetReader>,
-    /// Since when a thread looks.
+    /// The time when the reading thread started.
     looking: Option<Instant>,
     /// The number of the newest look, and how many of all have ended.
     looks: (u64, u64),

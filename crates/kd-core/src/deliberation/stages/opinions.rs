@@ -435,8 +435,8 @@ pub(in crate::deliberation) fn unasked(plan: &Plan, board: &Board) -> Vec<usize>
     seats
 }
 
-/// Returns the members of a council in the order in which a protocol that may not ask all asks them, and how many of
-/// them it asks in any case. Empty if it asks all.
+/// For protocols that may not ask all members: returns the members in the order of asking, and the number of members
+/// that are always asked. Empty if it asks all.
 pub(crate) fn asked_first(plan: &Plan, protocol: &Protocol) -> (Vec<usize>, usize) {
     let board = Board {
         seats: plan.at_the_table(),

@@ -35,7 +35,7 @@ pub(super) enum Answer {
     Yes(Line),
     /// It is not.
     No,
-    /// It is another line, so the message is not sent.
+    /// The line is not an answer, so the message is not sent.
     Other,
 }
 

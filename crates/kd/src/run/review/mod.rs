@@ -198,7 +198,7 @@ fn has_no_report(shown: &Shown) -> Result<(), Error> {
     )
 }
 
-/// Returns the exit code, and names the findings that meet a condition, unless the report on the screen does.
+/// Returns the exit code. Names the findings that meet a condition, unless the report on the screen already names them.
 fn ended(kept: &Kept, end: Exit, shows_verdict: bool) -> Exit {
     let is_met = kept
         .fail_on
