@@ -397,6 +397,10 @@ fn failure(message: &Message) -> Option<Failure> {
         Some(Status::Interrupted) => FailureKind::Cancelled,
         _ => FailureKind::Crashed,
     };
+    // The body of a partial answer is no reason.
+    if let Some(reason) = message.reason() {
+        return Some(Failure::new(kind, reason));
+    }
     let first = message.body.lines().next().unwrap_or_default();
     let first = first.trim_matches('*');
     Some(Failure::new(

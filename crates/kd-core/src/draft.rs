@@ -3,18 +3,18 @@
 use crate::clean::clean_line;
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, TurnId};
-use crate::message::{Address, BROKEN_OFF, CUT_AT, Draft, FINISH, INTERRUPTED, Provenance, Status};
+use crate::message::{
+    Address, BROKEN_OFF, CUT_AT, Draft, FINISH, INTERRUPTED, Provenance, REASON, REASON_CHARS_MAX,
+    Status,
+};
 use crate::names::KING;
 use crate::request::Finish;
 use crate::roster::Member;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
-/// Front matter of a failed turn: its kind, and its reason if the body holds a partial answer.
+/// Front matter of a failed turn: its kind. Its reason is there too if the body holds a partial answer.
 const FAILURE: &str = "failure";
-const REASON: &str = "reason";
-/// Maximum characters of a reason.
-const REASON_CHARS_MAX: usize = 400;
 
 /// Returns the user's message.
 pub(crate) fn king(body: String, to: Address, delivery: Option<String>, at: Timestamp) -> Draft {

@@ -1,6 +1,6 @@
 //! A message: one finished file in a thread.
 
-use crate::clean::clean_text;
+use crate::clean::{clean_line, clean_text};
 use crate::ids::{SeatName, TurnId};
 use crate::names::{ALL, KING};
 use crate::request::Finish;
@@ -15,6 +15,10 @@ use std::fmt;
 pub(crate) const FINISH: &str = "finish";
 /// The tokens of an answer that the token limit cut.
 pub(crate) const CUT_AT: &str = "cut_at";
+/// Front matter of a partial answer: why its turn failed.
+pub(crate) const REASON: &str = "reason";
+/// Maximum characters of a reason.
+pub(crate) const REASON_CHARS_MAX: usize = 400;
 
 /// The end of a member's turn, as stated in the front matter of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -316,6 +320,15 @@ impl Message {
             Some(mark) => Cow::Owned(format!("{}{mark}", self.body.trim_end())),
             None => Cow::Borrowed(&self.body),
         }
+    }
+
+    /// Returns why the turn of a partial answer failed. `None` if it did not fail, or if the body is the reason.
+    pub fn reason(&self) -> Option<String> {
+        let is_failed = matches!(self.status, Some(Status::Error | Status::Timeout));
+        let reason = self.extra.get(REASON).filter(|_| is_failed)?;
+        // Whoever can write files can write any reason.
+        let reason = clean_line(reason, REASON_CHARS_MAX);
+        Some(reason).filter(|reason| !reason.is_empty())
     }
 
     /// Returns whether its body is included in prompts: complete messages, and partial answers that the user stopped.

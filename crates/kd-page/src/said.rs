@@ -60,6 +60,7 @@ pub(crate) fn print(facts: &Facts<'_>, round: &Round<'_>) -> u64 {
         (addressed(message), concludes(facts, message)).hash(&mut digest);
         is_verdict(facts, message).hash(&mut digest);
         message.status.map(Status::as_str).hash(&mut digest);
+        message.reason().hash(&mut digest);
         message.cut_mark().hash(&mut digest);
         turn_facts(message, facts.turns.get(&message.seq)).hash(&mut digest);
         message.body.hash(&mut digest);
@@ -179,6 +180,7 @@ fn message(facts: &Facts<'_>, message: &Message, acting: bool) -> Markup {
             } @else {
                 div.body dir="auto" { @if king { (quoted::render(&body)) } @else { (markdown::render_marked(&body, &facts.passages(message.seq))) } }
             }
+            @if let Some(reason) = message.reason() { p.facts { (plain(&reason)) } }
         }
     }
 }

@@ -72,6 +72,9 @@ pub fn section(message: &Message) -> String {
     if !body.trim().is_empty() {
         let _ = writeln!(out, "{}", body.trim_end());
     }
+    if let Some(reason) = message.reason() {
+        let _ = writeln!(out, "\n*Error: {}*", escape_line(&reason));
+    }
     out
 }
 

@@ -40,6 +40,13 @@ pub(super) fn message(
         ..Card::default()
     };
     card.foot = foot(&message.from, failure, stopped, !card.is_silent(), look);
+    // The log that has the failure may be gone, or of another program.
+    if let (None, Some(reason)) = (failure, message.reason()) {
+        let cross = look.styles.glyph("✗", "x");
+        let reason = look.words(red(), &format!("{cross} {reason}"));
+        let at = card.foot.len().min(usize::from(!card.is_silent()));
+        card.foot.splice(at..at, reason);
+    }
     card
 }
 

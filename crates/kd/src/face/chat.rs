@@ -504,9 +504,12 @@ impl ChatLines {
             }
             None => self.body(name, &message.shown(), out)?,
         }
+        let because = message
+            .reason()
+            .map_or(String::new(), |why| format!(": {why}"));
         match message.status {
-            Some(Status::Error) => self.happened(name, "failed", out),
-            Some(Status::Timeout) => self.happened(name, "timed out", out),
+            Some(Status::Error) => self.happened(name, &format!("failed{because}"), out),
+            Some(Status::Timeout) => self.happened(name, &format!("timed out{because}"), out),
             Some(Status::Interrupted) => self.happened(name, "stopped", out),
             Some(Status::Complete) | None => Ok(()),
         }

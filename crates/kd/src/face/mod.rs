@@ -14,6 +14,7 @@ pub(crate) mod live;
 pub(crate) mod page;
 pub(crate) mod plain;
 pub(crate) mod review;
+pub(crate) mod thread;
 pub(crate) mod value;
 pub(crate) mod words;
 

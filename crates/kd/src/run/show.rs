@@ -1,9 +1,10 @@
-//! `kd show`: shows the messages of a thread.
+//! `kd show`: shows the messages of a thread, on a terminal as in live output, in a pipe as one Markdown document.
 
 use super::here::Here;
 use crate::args::council::Show;
 use crate::error::Error;
 use crate::face::json;
+use crate::face::thread::{self, ended};
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::{clip, wrap};
 use crate::render::{clean, markdown};
@@ -15,7 +16,7 @@ use kd_core::last_round::RoundKind;
 use kd_core::message::settled;
 use kd_core::{Address, Message, SeatName, Status};
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     let (_, place) = kd_app::threads::find(here, args.id.as_deref())?;
@@ -82,10 +83,25 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
         return Ok(());
     }
     let shown: usize = turns.iter().map(|t| t.len()).sum();
+    let styles = here.out_styles();
+    // Forced colors are for a pager, which shows what a terminal would.
+    if !std::io::stdout().is_terminal() && !styles.color {
+        let count = format!("{} ({})", thread.id(), count(&thread, shown)?);
+        let foot = [format!("thread {count}")];
+        let extras = thread::Extras {
+            whispers: &whispers,
+            promised: &promised,
+            foot: &foot.into_iter().chain(origins(&thread)).collect::<Vec<_>>(),
+            zone: TimeZone::system(),
+        };
+        out.write_all(thread::markdown(turns, &extras).as_bytes())?;
+        out.flush()?;
+        return Ok(());
+    }
     let page = Page {
         members: &thread.members(),
         columns: here.columns(),
-        styles: here.out_styles(),
+        styles,
         zone: TimeZone::system(),
     };
     let mut text = page.head(&thread, shown)?;
@@ -117,6 +133,27 @@ fn promised(thread: &Thread, turns: &[&[Message]]) -> Vec<Promised> {
     kd_app::marks::promised(thread).unwrap_or_default()
 }
 
+/// Describes how many messages of a thread are shown.
+fn count(thread: &Thread, shown: usize) -> Result<String, Error> {
+    let count = thread.count()?;
+    let all = kd_app::words::count(count as u64, "message");
+    Ok(match shown < count {
+        true => format!("{shown} of {all} (--all for the whole thread)"),
+        false => all,
+    })
+}
+
+/// Describes where a thread comes from, and whom it may ask.
+fn origins(thread: &Thread) -> impl Iterator<Item = String> {
+    let private = "private: asks only members on this machine";
+    let origins = [
+        (thread.meta().is_private()).then(|| private.to_owned()),
+        (thread.meta().lineage()).map(|of| format!("fork of {}", super::fork::origin(&of))),
+        (thread.meta().origin()).map(|of| super::seal::origin(&of)),
+    ];
+    origins.into_iter().flatten()
+}
+
 /// Formats messages for a page of some width.
 struct Page<'a> {
     members: &'a [SeatName],
@@ -127,26 +164,10 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn head(&self, thread: &Thread, shown: usize) -> Result<String, Error> {
-        let count = thread.count()?;
-        let said = if shown < count {
-            format!(
-                "{} of {} (--all for the whole thread)",
-                shown,
-                kd_app::words::count(count as u64, "message")
-            )
-        } else {
-            kd_app::words::count(count as u64, "message")
-        };
+        let said = count(thread, shown)?;
         let dot = self.styles.glyph("·", "-");
         let id = clean::line(&thread.id().0);
-        let private = "private: asks only members on this machine";
-        let origins = [
-            (thread.meta().is_private()).then(|| private.to_owned()),
-            (thread.meta().lineage()).map(|of| format!("fork of {}", super::fork::origin(&of))),
-            (thread.meta().origin()).map(|of| super::seal::origin(&of)),
-        ];
-        let origins = origins.into_iter().flatten();
-        let origins: String = origins
+        let origins: String = origins(thread)
             .map(|line| self.styles.dim(&clip(&line, self.columns)) + "\n")
             .collect();
         Ok(format!(
@@ -243,14 +264,15 @@ impl Page<'_> {
         for line in markdown::render(&message.shown(), columns, styles) {
             let _ = writeln!(text, "{}", format!("  {line}").trim_end());
         }
-        let ended = match message.status {
-            Some(Status::Error) => Some((styles.glyph("✗", "x"), "failed")),
-            Some(Status::Timeout) => Some((styles.glyph("⧖", "x"), "timed out")),
-            Some(Status::Interrupted) => Some((styles.glyph("⊘", "x"), "interrupted")),
-            Some(Status::Complete) | None => None,
-        };
-        if let Some((glyph, word)) = ended {
-            let _ = writeln!(text, "  {}", styles.bad(&format!("{glyph} {word}")));
+        if let Some(ended) = ended(message) {
+            let glyph = match message.status {
+                Some(Status::Timeout) => styles.glyph("⧖", "x"),
+                Some(Status::Interrupted) => styles.glyph("⊘", "x"),
+                _ => styles.glyph("✗", "x"),
+            };
+            for line in wrap(&format!("{glyph} {ended}"), columns) {
+                let _ = writeln!(text, "  {}", styles.bad(&line));
+            }
         }
         text.push('\n');
     }

@@ -30,9 +30,9 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
         turn.iter()
             .rev()
             .find(|m| m.from == seat.as_str())
-            .map(|m| m.body.as_str())
+            .map(|m| m.reason().unwrap_or_else(|| m.body.to_string()))
     };
-    let mut out = crate::out::stdout().lock();
+    let mut out = crate::out::lines(args.json);
     if args.json {
         let names = |want: fn(State) -> bool| -> Vec<&SeatName> {
             states
@@ -80,6 +80,11 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
         writeln!(out, "{head}")?;
         for (seat, state) in states {
             let mut word = state.told().to_owned();
+            if matches!(state, State::Errored | State::TimedOut)
+                && let Some(why) = error(seat)
+            {
+                word.push_str(&format!(": {}", cause(&why)));
+            }
             match asking(seat) {
                 None => {}
                 Some(0) => word.push_str(", asked by another kd"),
@@ -97,4 +102,11 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
     // Agents found left over are gone before exit.
     kd_app::process::settle(LEFT_OVER);
     Ok(())
+}
+
+/// Returns the cause of a failure on one line: the text of a message may be it, as `*Error: …*`.
+fn cause(why: &str) -> String {
+    let first = why.trim().lines().next().unwrap_or_default();
+    let cause = first.trim_matches('*');
+    clean::line(cause.strip_prefix("Error: ").unwrap_or(cause))
 }
