@@ -5,7 +5,7 @@ use crate::error::{ErrorKind, UserError};
 use crate::runtime::Runtime;
 use crate::scratch;
 use crate::trust::{self, Loaded, Named};
-use futures::future::join_all;
+use futures::stream::{FuturesUnordered, StreamExt as _};
 use kd_backends::Backends;
 pub use kd_backends::adapters::agent_cli::HeldBy;
 pub use kd_backends::checkup::Report;
@@ -20,13 +20,26 @@ use kd_forum::account::Standing;
 use std::path::Path;
 use std::time::Duration;
 
+/// What [`run`] tells while it calls.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// The names of the members that are called now.
+    Called(&'a [String]),
+    /// A member was called. They come in the order in which they are done.
+    Member(&'a Report),
+    /// All members were called; these agent programs were found but are no members.
+    Idle(&'a [String]),
+    /// A remote forum was called.
+    Remote(&'a RemoteReport),
+    /// A further server was called.
+    Server(&'a ServerReport),
+}
+
 /// What was found.
 #[derive(Debug)]
 pub struct Examined {
-    /// The members that were called.
+    /// The members that were called, in the order of the settings.
     pub members: Vec<Report>,
-    /// Agent programs that were found but are not members.
-    pub idle: Vec<String>,
     /// The remote forums of the settings; empty if members were named.
     pub remotes: Vec<RemoteReport>,
     /// The further servers of forum agents; empty if members were named.
@@ -57,8 +70,9 @@ pub struct ServerReport {
 
 /// Calls all members at once, each with a time limit, and if none is named, the forums and servers of the settings.
 ///
-/// `named` are the members to call. If it is empty, the members of the council and the configured agents are called;
-/// if nothing is configured, the agent programs on this machine and the built-in model.
+/// `named` are the members to call. If it is empty, the members of the council and the configured agents are called; if
+/// nothing is configured, the agent programs on this machine and the built-in model. `told` gets each result when it is
+/// known.
 ///
 /// # Errors
 /// A named member is unknown or held back, or a scratch folder cannot be created.
@@ -67,6 +81,7 @@ pub fn run(
     named: &[String],
     limit: Duration,
     env: &Env,
+    told: &mut dyn FnMut(Told<'_>),
 ) -> Result<Examined, UserError> {
     trust::check(&loaded.project, Named::only(named), env)?;
     let config = &loaded.config;
@@ -74,6 +89,8 @@ pub fn run(
     let runtime = Runtime::new()?;
     let reports = runtime.block_on(async {
         let Called { members, idle } = members(config, named, env).await?;
+        let names = members.iter().map(|member| member.name.to_string());
+        told(Told::Called(&names.collect::<Vec<_>>()));
         let calls = members.iter().map(|member| {
             let folder = scratch.path().join(member.name.as_str());
             async move {
@@ -87,32 +104,54 @@ pub fn run(
                 Ok::<_, UserError>(examine(&backends, member, &folder, limit).await)
             }
         });
-        let reports = join_all(calls).await;
-        let reports = reports
-            .into_iter()
-            .collect::<Result<Vec<Report>, UserError>>();
-        Ok::<_, UserError>((reports?, idle))
+        // An error is told at the end.
+        let mut each = |report: &Result<Report, UserError>| {
+            report.iter().for_each(|report| told(Told::Member(report)));
+        };
+        let reports = all(calls, &mut each).await;
+        let reports: Result<Vec<Report>, UserError> = reports.into_iter().collect();
+        let reports = reports?;
+        if !idle.is_empty() {
+            told(Told::Idle(&idle));
+        }
+        Ok::<_, UserError>(reports)
     });
-    let (remotes, servers) = match named.is_empty() {
+    let (remotes, servers) = match named.is_empty() && reports.is_ok() {
         true => (
-            runtime.block_on(remotes(config, env)),
-            runtime.block_on(servers(config, scratch.path(), env)),
+            runtime.block_on(remotes(config, env, told)),
+            runtime.block_on(servers(config, scratch.path(), env, told)),
         ),
         false => (Vec::new(), Vec::new()),
     };
     // A server that never ends its answer may keep a thread busy.
     drop(runtime);
-    let (members, idle) = reports?;
     Ok(Examined {
-        members,
-        idle,
+        members: reports?,
         remotes,
         servers,
     })
 }
 
+/// Waits for all calls at once, and tells each result when it is known. Returns them in the order of the calls.
+async fn all<F: Future>(
+    calls: impl Iterator<Item = F>,
+    told: &mut dyn FnMut(&F::Output),
+) -> Vec<F::Output> {
+    let calls = calls
+        .enumerate()
+        .map(|(at, call)| async move { (at, call.await) });
+    let mut calls: FuturesUnordered<_> = calls.collect();
+    let mut done = Vec::new();
+    while let Some((at, result)) = calls.next().await {
+        told(&result);
+        done.push((at, result));
+    }
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
 /// Asks each configured remote forum for the user's name and role.
-async fn remotes(config: &Config, env: &Env) -> Vec<RemoteReport> {
+async fn remotes(config: &Config, env: &Env, told: &mut dyn FnMut(Told<'_>)) -> Vec<RemoteReport> {
     let env = env.of_backends(false);
     let calls = config.forum.remotes.iter().map(|(name, config)| {
         let env = &env;
@@ -126,11 +165,16 @@ async fn remotes(config: &Config, env: &Env) -> Vec<RemoteReport> {
             RemoteReport { name, standing }
         }
     });
-    join_all(calls).await
+    all(calls, &mut |report| told(Told::Remote(report))).await
 }
 
 /// Asks each configured further server for its tools.
-async fn servers(config: &Config, scratch: &Path, env: &Env) -> Vec<ServerReport> {
+async fn servers(
+    config: &Config,
+    scratch: &Path,
+    env: &Env,
+    told: &mut dyn FnMut(Told<'_>),
+) -> Vec<ServerReport> {
     let env = env.of_backends(false);
     let calls = config.forum.servers.iter().map(|(name, config)| {
         let env = &env;
@@ -152,7 +196,7 @@ async fn servers(config: &Config, scratch: &Path, env: &Env) -> Vec<ServerReport
             }
         }
     });
-    join_all(calls).await
+    all(calls, &mut |report| told(Told::Server(report))).await
 }
 
 /// The members to call, and agent programs that were found but are not members.

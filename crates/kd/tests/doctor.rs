@@ -6,7 +6,9 @@
 use crate::support;
 
 use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
 use support::{Home, SANDBOX, Said, checkout};
 
 /// Creates a home whose agents play these scripts; `None` means that the program is missing.
@@ -119,7 +121,43 @@ fn the_table_says_what_to_do() {
             _ => word.to_owned(),
         })
         .collect();
-    insta::assert_snapshot!(masked);
+    // The rows come in the order in which the members are done.
+    let (rows, totals) = masked.split_once("billed to").unwrap();
+    let (head, rows) = rows.split_once('\n').unwrap();
+    let mut blocks: Vec<String> = Vec::new();
+    for line in rows.lines() {
+        match blocks.last_mut().filter(|_| line.starts_with(' ')) {
+            Some(block) => *block += &format!("{line}\n"),
+            None => blocks.push(format!("{line}\n")),
+        }
+    }
+    blocks.sort();
+    insta::assert_snapshot!(format!("{head}\n{}billed to{totals}", blocks.concat()));
+}
+
+#[test]
+fn each_row_is_printed_when_it_is_known() {
+    let home = Home::new(&json!({}));
+    let go = home.path().join("go");
+    let slow = format!(
+        "cat >/dev/null; until [ -e '{}' ]; do sleep 0.05; done; echo ready",
+        go.display()
+    );
+    let agent = |words: &str| json!({"backend": "command", "dialect": "text", "command": ["/bin/sh", "-c", words]});
+    let config =
+        json!({"agents": {"slow": agent(&slow), "quick": agent("cat >/dev/null; echo ready")}});
+    std::fs::write(home.config_file(), config.to_string()).unwrap();
+    let mut kd = home.kd(&["doctor", "slow", "quick"]);
+    let mut child = kd.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut rows = lines.by_ref().map(Result::unwrap).skip(1);
+    let first = rows.next().unwrap();
+    assert!(first.starts_with("quick "), "{first}");
+    std::fs::write(&go, "").unwrap();
+    let rest: Vec<String> = rows.collect();
+    assert!(rest[0].starts_with("slow "), "{rest:?}");
+    assert!(rest.last().unwrap().starts_with("read-only: "), "{rest:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -44,24 +44,75 @@ fn stacked<const N: usize>(rows: &[[String; N]], columns: usize) -> Vec<Vec<Stri
     let Some((head, rows)) = rows.split_first() else {
         return Vec::new();
     };
-    let block = |row: &[String; N]| {
-        let mut lines = vec![row[0].trim_end().to_owned()];
-        let mut line = String::new();
-        let cells = head.iter().zip(row).skip(1);
-        for (head, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
-            let item = format!("{head} {cell}");
-            let item = item.trim();
-            if !line.is_empty() && width(&line) + 2 + width(item) > columns {
-                lines.push(std::mem::take(&mut line));
-            }
-            line += &format!("  {item}");
-        }
-        lines.extend(Some(line).filter(|line| !line.is_empty()));
-        lines
-    };
     std::iter::once(Vec::new())
-        .chain(rows.iter().map(block))
+        .chain(rows.iter().map(|row| block(head, row, columns)))
         .collect()
+}
+
+/// Formats a row as a block.
+fn block<const N: usize>(head: &[String; N], row: &[String; N], columns: usize) -> Vec<String> {
+    let mut lines = vec![row[0].trim_end().to_owned()];
+    let mut line = String::new();
+    let cells = head.iter().zip(row).skip(1);
+    for (head, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
+        let item = format!("{head} {cell}");
+        let item = item.trim();
+        if !line.is_empty() && width(&line) + 2 + width(item) > columns {
+            lines.push(std::mem::take(&mut line));
+        }
+        line += &format!("  {item}");
+    }
+    lines.extend(Some(line).filter(|line| !line.is_empty()));
+    lines
+}
+
+/// A table whose rows are printed one by one, before the others are known.
+pub(crate) struct Growing<const N: usize> {
+    head: [String; N],
+    /// The widths of the columns; the last takes what is left.
+    widths: [usize; N],
+    columns: Option<usize>,
+}
+
+impl<const N: usize> Growing<N> {
+    /// Creates a table for a terminal of some columns, or for a pipe. A column is at least as wide as its heading.
+    pub(crate) fn new(head: [&str; N], widths: [usize; N], columns: Option<usize>) -> Self {
+        let widths = std::array::from_fn(|at| widths[at].max(width(head[at])));
+        Self {
+            head: head.map(str::to_owned),
+            widths,
+            columns,
+        }
+    }
+
+    /// Returns the columns of a terminal where each row is a block, because the table is too wide.
+    fn narrow(&self) -> Option<usize> {
+        let all: usize = self.widths.iter().map(|width| width + 2).sum();
+        self.columns.filter(|columns| all > *columns + 2)
+    }
+
+    /// Returns the heading; `None` where each row has the headings.
+    pub(crate) fn heading(&self) -> Option<String> {
+        match self.narrow() {
+            Some(_) => None,
+            None => self.row(&self.head).pop(),
+        }
+    }
+
+    /// Formats a row.
+    pub(crate) fn row(&self, cells: &[String; N]) -> Vec<String> {
+        if let Some(columns) = self.narrow() {
+            return block(&self.head, cells, columns);
+        }
+        let cells = cells.iter().zip(self.widths);
+        let cells = cells.map(|(cell, most)| {
+            let blank = " ".repeat(most.saturating_sub(width(cell)));
+            format!("{cell}{blank}")
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        let room = self.columns.unwrap_or(usize::MAX);
+        vec![crate::render::wrap::clip(line.trim_end(), room)]
+    }
 }
 
 /// Formats each row as one line, with columns as wide as their widest cell.

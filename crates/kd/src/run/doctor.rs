@@ -1,53 +1,51 @@
-//! `kd doctor`: calls all members at once and shows the results as a table.
+//! `kd doctor`: calls all members at once and shows each result when it is known, as the row of a table.
 
 use super::here::Here;
 use super::trust;
 use crate::args::doctor::Doctor;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::{json, words};
+use crate::face::json;
+use crate::face::words::Growing;
 use crate::render::clean;
-use kd_app::doctor::{Examined, HeldBy, RemoteReport, Report, ServerReport};
+use crate::render::style::Styles;
+use crate::render::wrap::width;
+use kd_app::doctor::{Examined, HeldBy, RemoteReport, Report, ServerReport, Told};
 use kd_core::SeatName;
 use kd_core::ledger::Billing;
 use kd_forum::account::{Role, Standing};
 use serde_json::{Value, json as object};
-use std::io::Write;
+use std::io::{self, Write};
 
 pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     let found = here.find_layout()?;
     let loaded = trust::settings(here, found.as_ref())?;
+    let mut out = crate::out::lines(args.json);
+    let mut page = Page::new(here);
+    // Whoever reads the output may close it; the calls go on.
+    let mut written: io::Result<()> = Ok(());
+    let examined = kd_app::doctor::run(&loaded, &args.members, args.timeout, here, &mut |told| {
+        if !args.json && written.is_ok() {
+            let text = page.told(told);
+            written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        }
+    })?;
+    written?;
     let Examined {
         members: reports,
-        idle,
         remotes,
         servers,
-    } = kd_app::doctor::run(&loaded, &args.members, args.timeout, here)?;
-    let mut out = crate::out::lines(args.json);
+    } = &examined;
     if args.json {
         let mut all: Vec<Value> = Vec::new();
-        for report in &reports {
+        for report in reports {
             all.extend(serde_json::to_value(report).ok());
         }
         all.extend(remotes.iter().map(remote_json));
         all.extend(servers.iter().map(server_json));
         writeln!(out, "{}", json::text(&all, true)?)?;
     } else {
-        write!(out, "{}", table(&reports, here))?;
-        if !idle.is_empty() {
-            let names = idle.join(" ");
-            writeln!(
-                out,
-                "found, but no member: {}; `kd doctor {names}` tests it",
-                idle.join(", ")
-            )?;
-        }
-        remotes
-            .iter()
-            .try_for_each(|remote| writeln!(out, "{}", remote_line(remote)))?;
-        for line in servers.iter().flat_map(server_lines) {
-            writeln!(out, "{line}")?;
-        }
+        write!(out, "{}", totals(reports))?;
     }
     out.flush()?;
     let well = reports.iter().filter(|report| is_well(report)).count()
@@ -64,6 +62,95 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
         0 => Exit::Failed,
         _ => Exit::Partial,
     })
+}
+
+/// The columns, and the width of their longest cell, if it is known before the calls.
+const COLUMNS: [(&str, usize); 7] = [
+    ("member", 0),
+    ("found", 3),
+    ("signed in", 3),
+    ("streams", 5),
+    ("read-only", 10),
+    ("first word", 7),
+    ("version", 8),
+];
+
+/// Formats the results one by one.
+struct Page {
+    styles: Styles,
+    table: Growing<7>,
+    columns: Option<usize>,
+    /// The members whose problem was told, and the problem with its advice.
+    told: Vec<(String, Option<String>, Option<String>)>,
+}
+
+impl Page {
+    fn new(here: &Here) -> Self {
+        let columns = kd_tui::terminal::size().map(|(columns, _)| columns.into());
+        let (heads, widths) = (COLUMNS.map(|(head, _)| head), COLUMNS.map(|(_, most)| most));
+        Self {
+            styles: here.out_styles(),
+            table: Growing::new(heads, widths, columns),
+            columns,
+            told: Vec::new(),
+        }
+    }
+
+    fn told(&mut self, told: Told<'_>) -> String {
+        match told {
+            Told::Called(names) => {
+                let names = names.iter().map(|name| width(&clean::line(name)));
+                let mut widths = COLUMNS.map(|(_, most)| most);
+                widths[0] = names.max().unwrap_or(0);
+                self.table = Growing::new(COLUMNS.map(|(head, _)| head), widths, self.columns);
+                let head = self.table.heading();
+                head.map_or(String::new(), |head| self.styles.dim(&head) + "\n")
+            }
+            Told::Member(report) => self.member(report),
+            Told::Idle(idle) => format!(
+                "found, but no member: {}; `kd doctor {}` tests it\n",
+                idle.join(", "),
+                idle.join(" ")
+            ),
+            Told::Remote(remote) => remote_line(remote) + "\n",
+            Told::Server(server) => {
+                let lines = server_lines(server).into_iter();
+                lines.map(|line| line + "\n").collect()
+            }
+        }
+    }
+
+    /// Formats a member: its row, and advice below where something is wrong.
+    fn member(&mut self, report: &Report) -> String {
+        let mut text = String::new();
+        for line in self.table.row(&row(report)) {
+            text += &match is_well(report) {
+                true => line,
+                false => self.styles.bad(&line),
+            };
+            text.push('\n');
+        }
+        // The same cause is reported once.
+        let is_alike = |(_, problem, advice): &&(String, Option<String>, Option<String>)| {
+            report.problem.is_some() && (problem, advice) == (&report.problem, &report.advice)
+        };
+        if let Some((member, ..)) = self.told.iter().find(is_alike) {
+            text += &format!("  {} as for {member}\n", self.styles.glyph("→", ">"));
+            return text;
+        }
+        let member = clean::line(&report.member);
+        self.told
+            .push((member, report.problem.clone(), report.advice.clone()));
+        let notes = [&report.problem, &report.advice];
+        for note in notes.into_iter().flatten() {
+            let mut label = self.styles.glyph("→", ">");
+            for line in clean::text(note).lines() {
+                text += &format!("  {label} {line}\n");
+                label = " ";
+            }
+        }
+        text
+    }
 }
 
 fn remote_line(remote: &RemoteReport) -> String {
@@ -116,50 +203,8 @@ fn is_well(report: &Report) -> bool {
     report.answered && report.read_only != Some(false)
 }
 
-/// Formats one line per member, with advice below where something is wrong; then what keeps agents from writing.
-fn table(reports: &[Report], here: &Here) -> String {
-    let styles = here.out_styles();
-    let head = [
-        "member",
-        "found",
-        "version",
-        "signed in",
-        "streams",
-        "read-only",
-        "first word",
-    ];
-    let head = head.map(str::to_owned);
-    let rows = std::iter::once(head).chain(reports.iter().map(row));
-    let mut blocks = words::blocks(&rows.collect::<Vec<_>>(), 7).into_iter();
-    let head = blocks.next().unwrap_or_default();
-    let mut text: String = head.iter().map(|line| styles.dim(line) + "\n").collect();
-    for (at, (report, block)) in reports.iter().zip(blocks).enumerate() {
-        for line in block {
-            text += &match is_well(report) {
-                true => line,
-                false => styles.bad(&line),
-            };
-            text.push('\n');
-        }
-        // The same cause is reported once.
-        let alike = |before: &&Report| {
-            report.problem.is_some()
-                && (&before.problem, &before.advice) == (&report.problem, &report.advice)
-        };
-        if let Some(before) = reports[..at].iter().find(alike) {
-            let member = clean::line(&before.member);
-            text += &format!("  {} as for {member}\n", styles.glyph("→", ">"));
-            continue;
-        }
-        let notes = [&report.problem, &report.advice];
-        for note in notes.into_iter().flatten() {
-            let mut label = styles.glyph("→", ">");
-            for line in clean::text(note).lines() {
-                text += &format!("  {label} {line}\n");
-                label = " ";
-            }
-        }
-    }
+/// Formats what holds for all members together: who pays, and what keeps agents from writing.
+fn totals(reports: &[Report]) -> String {
     let read_only = ways("read-only", reports, |report| {
         report.read_only_by.as_deref()
     });
@@ -167,7 +212,7 @@ fn table(reports: &[Report], here: &Here) -> String {
     let billed = ways("billed to", reports, |report| {
         report.billed_to.as_deref().filter(|_| paid(report))
     });
-    text + &billed + &read_only
+    billed + &read_only
 }
 
 /// Describes what keeps agents from writing, or who pays: one line if it is the same for all, otherwise one line per
@@ -208,7 +253,6 @@ fn row(report: &Report) -> [String; 7] {
     [
         clean::line(&report.member),
         word(Some(report.found)).to_owned(),
-        report.version.as_deref().map_or("-".into(), clean::line),
         word(report.authenticated).to_owned(),
         match report.streams {
             Some(false) => "whole",
@@ -224,5 +268,6 @@ fn row(report: &Report) -> [String; 7] {
         report
             .first_token_secs
             .map_or("-".into(), |secs| format!("{secs:.2} s")),
+        report.version.as_deref().map_or("-".into(), clean::line),
     ]
 }
