@@ -478,7 +478,11 @@ fn variables_are_found_for_every_key_that_has_one() {
     );
     assert_eq!(
         env_path("KD_CHAT_KEYS_WORD_LEFT", &files),
-        EnvName::Key(path("chat.keys.word-left"))
+        EnvName::OwnFile(path("chat.keys.word-left"))
+    );
+    assert_eq!(
+        env_path("KD_CHAT_SHELL", &files),
+        EnvName::OwnFile(path("chat.shell"))
     );
     assert_eq!(
         env_path("KD_COUNCIL_TIMOUT", &files),

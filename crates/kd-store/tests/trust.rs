@@ -667,12 +667,9 @@ fn keys_of_the_chat_come_from_the_user_even_if_the_folder_is_allowed() {
             .has(layer, *text);
         assert_eq!(stage.held(), ["council.timeout"], "{text}");
         stage.loaded().project.consent.unwrap().allow().unwrap();
-        let env = [("KD_CHAT_KEYS_SEARCH", "f4")].map(|(k, v)| (k.into(), v.into()));
-        let loaded = load(&stage.paths, env, &[]).unwrap();
+        let loaded = stage.loaded();
         assert_eq!(loaded.config.council.timeout, 900, "{text}: allowed");
-        let mut keys = own.clone();
-        keys["search"] = json!("f4");
-        assert_eq!(loaded.value["chat"]["keys"], keys, "{text} in {layer}");
+        assert_eq!(loaded.value["chat"]["keys"], own, "{text} in {layer}");
         let told = text.contains("keys");
         assert_eq!(!loaded.project.refused.is_empty(), told, "{text}");
     }
@@ -686,4 +683,30 @@ fn keys_of_the_chat_come_from_the_user_even_if_the_folder_is_allowed() {
     )
     .unwrap();
     assert!(format!("{written:?}").contains("has no effect in a project"));
+}
+
+#[test]
+fn no_variable_makes_a_setting_of_the_own_file() {
+    let own = json!({"chat": {"keys": {"send": "f2"}}});
+    let stage = Stage::new().has(Layer::User, own.to_string());
+    let env = [
+        ("KD_CHAT_SHELL", "true"),
+        ("KD_CHAT_KEYS_SEND", "f4"),
+        ("KD_CHAT_THEME", "dark"),
+    ];
+    let env = env.map(|(name, text)| (name.into(), text.into()));
+    let loaded = load(&stage.paths, env, &[]).unwrap();
+    assert!(!loaded.config.chat.shell);
+    assert_eq!(
+        loaded.value["chat"],
+        json!({"keys": {"send": "f2"}, "theme": "dark"})
+    );
+    let told = loaded.notices.join("\n");
+    for line in [
+        "KD_CHAT_SHELL has no effect: only your own settings file sets chat.shell",
+        "KD_CHAT_KEYS_SEND has no effect: only your own settings file sets chat.keys.send",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
+    assert_eq!(loaded.notices.len(), 2, "{told}");
 }

@@ -3,7 +3,7 @@
 //! Input: a path or a variable's name, and text. Output: a path and a JSON value, checked as far as possible for one
 //! key.
 
-use super::keys::{self, KEYS, Key, Kind, Reader};
+use super::keys::{self, FromProject, KEYS, Key, Kind, Reader};
 use super::path::KeyPath;
 use super::problem::Problem;
 use super::shown::shown;
@@ -36,6 +36,8 @@ const ENV_OTHERS: &[&str] = &[
 pub enum EnvName {
     /// A setting.
     Key(KeyPath),
+    /// A setting that only the user's own file makes.
+    OwnFile(KeyPath),
     /// Possibly a mistyped setting, with the name that was probably meant.
     Mistyped(String),
     /// Unrelated.
@@ -130,8 +132,19 @@ pub fn nested(path: &KeyPath, value: Value) -> Value {
 }
 
 /// Returns the variable of a key's pattern: `KD_` and the path in capitals, with `_` for dots and placeholders for
-/// names. `None` for keys without a variable.
+/// names. `None` for keys without a variable: those that only other programs read, and those that only the user's own file
+/// sets.
 pub fn env_name(key: &Key) -> Option<String> {
+    variable_of(key).filter(|_| !is_own(key))
+}
+
+/// Returns whether only the user's own file sets it.
+fn is_own(key: &Key) -> bool {
+    key.project == FromProject::Never
+}
+
+/// Returns the name that a variable of a key has, or would have.
+fn variable_of(key: &Key) -> Option<String> {
     let names = key
         .pattern()
         .filter(|part| keys::is_placeholder(part))
@@ -161,8 +174,12 @@ pub fn env_path(variable: &str, files: &Value) -> EnvName {
     }
     let mut patterns: Vec<(String, &Key)> = KEYS
         .iter()
-        .filter_map(|key| Some((env_name(key)?, key)))
+        .filter_map(|key| Some((variable_of(key)?, key)))
         .collect();
+    let named = |key: &Key, path: KeyPath| match is_own(key) {
+        true => EnvName::OwnFile(path),
+        false => EnvName::Key(path),
+    };
     for key in KEYS {
         if key.short_env == Some(variable) {
             return EnvName::Key(KeyPath::new(key.pattern()));
@@ -173,7 +190,7 @@ pub fn env_path(variable: &str, files: &Value) -> EnvName {
     for (pattern, key) in &patterns {
         let Some((start, end)) = pattern.split_once("<NAME>") else {
             if pattern == variable {
-                return EnvName::Key(KeyPath::new(key.pattern()));
+                return named(key, KeyPath::new(key.pattern()));
             }
             continue;
         };
@@ -189,17 +206,19 @@ pub fn env_path(variable: &str, files: &Value) -> EnvName {
         let mut sections = key.pattern().take_while(|part| !keys::is_placeholder(part));
         let section = sections.try_fold(files, |files, part| files.get(part));
         let name = name_from_env(name, section, key.path == ACTIONS);
-        return EnvName::Key(KeyPath::new(key.pattern().map(|part| {
+        let path = key.pattern().map(|part| {
             if keys::is_placeholder(part) {
                 name.clone()
             } else {
                 part.to_owned()
             }
-        })));
+        });
+        return named(key, KeyPath::new(path));
     }
     let short = KEYS.iter().filter_map(|key| key.short_env);
     let all: Vec<&str> = patterns
         .iter()
+        .filter(|(_, key)| !is_own(key))
         .map(|(pattern, _)| pattern.as_str())
         .chain(short)
         .collect();

@@ -343,6 +343,12 @@ impl Stack {
                     ));
                     continue;
                 }
+                EnvName::OwnFile(path) => {
+                    self.notices.push(format!(
+                        "{name} has no effect: only your own settings file sets {path}"
+                    ));
+                    continue;
+                }
                 EnvName::Key(path) => path,
             };
             let origin = Origin {
