@@ -152,6 +152,16 @@ impl Usage {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
+    /// Returns the object for programs: counts that nobody reported are null, because no request uses none.
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut value = serde_json::json!(self);
+        if !self.counts_tokens() {
+            value["input_tokens"] = serde_json::Value::Null;
+            value["output_tokens"] = serde_json::Value::Null;
+        }
+        value
+    }
+
     /// Returns the tokens of prompt and answer together.
     pub fn tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)

@@ -363,6 +363,9 @@ impl Answer {
             };
             let shown = message.shown();
             let _ = writeln!(text, "## {}{failed}\n\n{shown}\n", message.from);
+            if let Some(reason) = message.reason() {
+                let _ = writeln!(text, "*Error: {reason}*\n");
+            }
         }
         if let Some(promise) = self.promise() {
             let _ = writeln!(text, "*{promise}*\n");
@@ -395,7 +398,7 @@ impl Answer {
         let members: Vec<Value> = spent
             .iter()
             .map(|(member, (usage, uncounted))| {
-                json!({"member": member, "usage": bill::bound(*usage, *uncounted)})
+                json!({"member": member, "usage": bill::bound(*usage, *uncounted).to_json()})
             })
             .collect();
         let notices = [self.before.as_slice(), &self.view.notices].concat();
@@ -406,7 +409,7 @@ impl Answer {
             "answers": answers,
             "members": members,
             "notices": notices,
-            "usage": self.total(),
+            "usage": self.total().to_json(),
         });
         if let Some(Ok(output)) = self.view.output() {
             value["output"] = output;

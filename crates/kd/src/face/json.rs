@@ -51,7 +51,7 @@ pub(crate) struct Answered<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     output_error: Option<Failed<'a>>,
     outcome: Option<Outcome>,
-    usage: Usage,
+    usage: Value,
     /// Settings of the folder that are held back.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     held_back: &'a [String],
@@ -87,7 +87,7 @@ struct Answer<'a> {
     error: Option<Failed<'a>>,
     backend: Option<&'a str>,
     model: Option<&'a str>,
-    usage: Option<Usage>,
+    usage: Option<Value>,
     seconds: Option<f64>,
     /// The number of its message in the thread.
     message: Option<u32>,
@@ -145,7 +145,11 @@ pub(crate) fn object(view: &View, council: bool) -> Answered<'_> {
         output,
         output_error,
         outcome: view.outcome,
-        usage: view.yielded().map(|(_, usage)| usage).unwrap_or_default(),
+        usage: view
+            .yielded()
+            .map(|(_, usage)| usage)
+            .unwrap_or_default()
+            .to_json(),
         held_back: &view.held_back,
         resume: thread.map(|t| {
             let command = if view.debate.is_some() {
@@ -204,7 +208,7 @@ fn answer(turn: &Turn) -> Answer<'_> {
             .as_ref()
             .and_then(|m| m.provenance.backend.as_deref()),
         model: turn.model.as_deref(),
-        usage: turn.usage,
+        usage: turn.usage.as_ref().map(Usage::to_json),
         seconds: turn.took().map(|took| took.as_secs_f64()),
         message: turn.message.as_ref().map(|m| m.seq),
         cut: turn.message.as_deref().is_some_and(Message::is_cut),

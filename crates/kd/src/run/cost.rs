@@ -43,9 +43,9 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<(), Error> {
         let value = object!({
             "v": COSTS.version,
             "since": since.to_string(),
-            "today": today,
-            "month": month,
-            "by": rows,
+            "today": printed(&today),
+            "month": printed(&month),
+            "by": rows.iter().map(printed).collect::<Vec<_>>(),
             "unread": read.unread,
         });
         writeln!(crate::out::stdout(), "{}", json::text(&value, true)?)?;
@@ -114,12 +114,22 @@ fn sum(name: &str, entries: &[&Entry]) -> Sum {
     sum
 }
 
-/// Formats a number of tokens. A request that ended without a count has not used none.
+/// Returns a number of tokens; `None` if it is unknown. A request that ended without a count has not used none.
+fn known(sum: &Sum, tokens: u64) -> Option<u64> {
+    (tokens > 0 || sum.certainty.is_exact()).then_some(tokens)
+}
+
+/// Formats a number of tokens.
 fn tokens(sum: &Sum, tokens: u64) -> String {
-    match tokens == 0 && !sum.certainty.is_exact() {
-        true => "unknown".to_owned(),
-        false => kd_app::words::grouped(tokens),
-    }
+    known(sum, tokens).map_or_else(|| "unknown".to_owned(), kd_app::words::grouped)
+}
+
+/// Returns a sum as JSON: counts that are unknown are null.
+fn printed(sum: &Sum) -> serde_json::Value {
+    let mut value = object!(sum);
+    value["in"] = object!(known(sum, sum.input));
+    value["out"] = object!(known(sum, sum.out));
+    value
 }
 
 /// Formats the cells of a sum. A dash means that a login covers the cost.

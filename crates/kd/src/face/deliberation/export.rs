@@ -49,7 +49,7 @@ pub(crate) fn value(report: &Report, messages: &[Message]) -> serde_json::Value 
         "decisions": report.decisions,
         "remembered": report.remembered,
         "notices": report.notices,
-        "usage": report.usage,
+        "usage": report.usage.to_json(),
         "messages": messages,
     });
     // The record may be somebody else's: it promises the reader nothing.
