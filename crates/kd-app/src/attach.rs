@@ -25,6 +25,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+mod missing;
 mod opened;
 mod sensitive;
 mod words;
@@ -92,6 +93,8 @@ impl Named {
 #[derive(Debug, Default)]
 pub struct Attaching {
     files: Vec<Named>,
+    /// A line for each word that looks like a path, but names no file.
+    missing: Vec<String>,
     /// The home folder, for advice.
     home: Option<PathBuf>,
 }
@@ -129,6 +132,7 @@ impl Attaching {
         let home = env.var("HOME").filter(|home| !home.is_empty());
         let mut found = Self {
             files: Vec::new(),
+            missing: Vec::new(),
             home: home.map(PathBuf::from),
         };
         for option in options {
@@ -164,8 +168,9 @@ impl Attaching {
                     ..named(typed.clone(), &whole, path, &root)
                 })
             };
-            if let Some(named) = meant.iter().find_map(at) {
-                found.push(named)?;
+            match meant.iter().find_map(at) {
+                Some(named) => found.push(named)?,
+                None => found.missing.extend(missing::told(&meant, &root, env)),
             }
         }
         Ok(found)
@@ -276,7 +281,10 @@ impl Attaching {
     /// # Errors
     /// If a file cannot be read or is too long, or a file of `--attach` is of no known kind.
     pub fn read(&self, prices: &[Option<Price>]) -> Result<Attached, UserError> {
-        let mut read = Attached::default();
+        let mut read = Attached {
+            lines: self.missing.clone(),
+            ..Attached::default()
+        };
         let (mut texts, mut media) = (0, 0);
         for file in &self.files {
             let shown = file.told();

@@ -62,7 +62,7 @@ fn in_folder(begun: &str, env: &Env) -> Vec<String> {
 }
 
 /// Returns files below the working folder, in order.
-fn below(env: &Env) -> Vec<String> {
+pub(crate) fn below(env: &Env) -> Vec<String> {
     let Ok(here) = env.folder() else {
         return Vec::new();
     };

@@ -1,4 +1,7 @@
-//! Fuzzy matching for completion: the letters of a pattern in order, not necessarily together.
+//! Fuzzy matching for completion: the letters of a pattern in order, not necessarily together. For a misspelled word there
+//! is [`nearest`].
+
+pub use kd_vote::nearest;
 
 /// Ranks a text for a pattern; the lowest rank is the best. `None` if the letters of the pattern are not in the text, in
 /// this order. Ignores case.

@@ -361,3 +361,52 @@ fn pipes_devices_and_huge_files_neither_hang_nor_fill_the_memory() {
     }
     assert!(folder.find(&many, &[]).is_err());
 }
+
+#[test]
+fn a_path_without_a_file_is_told_and_a_package_or_a_decorator_is_not() {
+    let folder = Folder::new();
+    let lines = |typed: &str| {
+        let found = folder.find(typed, &[]).expect("found");
+        found.read(&[]).expect("read").lines.join("\n")
+    };
+    for (typed, told) in [
+        (
+            "What is wrong in @sr/main.rs?",
+            "no file sr/main.rs: did you mean @src/main.rs? It is sent as text",
+        ),
+        (
+            "@main.rs, please",
+            "no file main.rs: did you mean @src/main.rs? It is sent as text",
+        ),
+        (
+            "@src/mian",
+            "no file src/mian: did you mean @src/main.rs? It is sent as text",
+        ),
+        (
+            "see @\"my nots.md\"",
+            "no file my nots.md: did you mean @my notes.md? It is sent as text",
+        ),
+        (
+            "@~/nothing-like-it",
+            "no file ~/nothing-like-it: it is sent as text",
+        ),
+        (
+            "read @./src/",
+            "./src/ is a folder: nothing of it is attached; name a file, as in @./src/NAME",
+        ),
+    ] {
+        assert_eq!(lines(typed), told, "{typed}");
+    }
+    for typed in [
+        "@types/node or @angular/core",
+        "@dataclass class A",
+        "@app.route and @pytest.fixture",
+        "@claude @all @somebody",
+        "me@example.com, @example.com",
+        "`@sr/main.rs`",
+        "@.rs",
+        "@1.5",
+    ] {
+        assert_eq!(lines(typed), "", "{typed}");
+    }
+}
