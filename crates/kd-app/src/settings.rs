@@ -3,7 +3,8 @@
 use crate::env::Env;
 use crate::error::UserError;
 use kd_backends::Backends;
-use kd_core::config::{Config, KeyPath, Layer, parse_text};
+use kd_backends::providers::{KNOWN, is_usable};
+use kd_core::config::{Config, KEYS, KeyPath, Layer, Origin, parse_text};
 use kd_core::seating::{self, SeatRequest};
 use kd_core::{Failure, SeatName};
 use kd_store::config::{self as files, ConfigError, ConfigPaths, Loaded};
@@ -21,6 +22,50 @@ pub fn of_file(file: &Path) -> Result<Loaded, UserError> {
         ..ConfigPaths::default()
     };
     Ok(files::load(&alone, [], &[])?)
+}
+
+/// Returns every effective setting, with its origin: also the addresses of services that no file names, but a variable
+/// such as `OPENAI_BASE_URL`.
+pub fn effective(loaded: &Loaded, env: &Env) -> Vec<Setting> {
+    let mut settings = loaded.settings();
+    let variables = env.of_backends(false);
+    for service in KNOWN {
+        let path = KeyPath::new(["providers", service.name, "base_url"]);
+        let is_set = path
+            .find(&loaded.value)
+            .is_some_and(|value| !value.is_null());
+        let used = loaded.config.providers.get(service.name);
+        let used = used.and_then(|used| used.base_url.as_ref());
+        let named = service.named_address(&variables);
+        let (Some((variable, address)), Some(used), false) = (named, used, is_set) else {
+            continue;
+        };
+        let key = KEYS.iter().find(|key| key.matches(path.segments()));
+        let Some(key) = key.filter(|_| address == *used) else {
+            continue;
+        };
+        let value = match is_usable(&address) {
+            true => Value::String(address),
+            // It may hold a password.
+            false => Value::String("(no usable address)".to_owned()),
+        };
+        let origin = Origin {
+            layer: Layer::Env,
+            source: variable.to_owned(),
+            line: None,
+        };
+        let setting = Setting {
+            path,
+            value,
+            origin,
+            key,
+        };
+        match settings.iter_mut().find(|old| old.path == setting.path) {
+            Some(old) => *old = setting,
+            None => settings.push(setting),
+        }
+    }
+    settings
 }
 
 /// Returns the members that lack their program, key or model, as far as this shows without a call.

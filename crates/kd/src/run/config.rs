@@ -35,7 +35,7 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
     if loaded.project.holds_back() {
         notice_line(&kd_app::trust::held_line(&loaded.project));
     }
-    let mut settings = loaded.settings();
+    let mut settings = settings::effective(&loaded, here);
     if let Some(key) = &args.key {
         settings.retain(|s| is_below(&s.path.to_string(), key));
         if settings.is_empty() && is_section(key) {
