@@ -36,12 +36,19 @@ fn arguments() -> Vec<OsString> {
 
 /// Prints help, the version, or what is wrong with the command line.
 fn refuse(error: &clap::Error) -> ExitCode {
-    if !args::help::print(error, columns(kd_tui::terminal::size())) {
-        let words = std::env::args_os().skip(1);
-        let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
+    use clap::error::ErrorKind;
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
+    let is_refused = !matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    );
+    let json = is_refused && args::refusal::asks_json(&words);
+    if json || !args::help::print(error, columns(kd_tui::terminal::size())) {
         let told = args::suggest::unknown(error, &words);
-        match told.or_else(|| args::suggest::option(error, &words)) {
-            Some(unknown) => unknown.report(false, columns(kd_tui::terminal::size_of_stderr())),
+        let told = told.or_else(|| args::suggest::option(error, &words));
+        match told.or_else(|| json.then(|| args::refusal::error(error))) {
+            Some(told) => told.report(json, columns(kd_tui::terminal::size_of_stderr())),
             // If this cannot be written, there is nowhere to report it.
             None => drop(error.print()),
         }

@@ -24,6 +24,7 @@ pub(crate) mod mark;
 pub(crate) mod mcp;
 pub(crate) mod model;
 pub(crate) mod prices;
+pub(crate) mod refusal;
 pub(crate) mod review;
 pub(crate) mod seal;
 pub(crate) mod serve;
