@@ -702,7 +702,7 @@ impl Chat {
     /// # Errors
     /// If it cannot be written.
     pub fn export_to(&self, thread: &Thread, path: &std::path::Path) -> Result<(), UserError> {
-        let (env, format) = (self.kingdom.env(), Format::of_name(path));
+        let (env, format) = (self.kingdom.env(), Format::of_name(path)?);
         outfile::write_with(path, env, |out| export::write(thread, format, env, out))
     }
 }

@@ -4,6 +4,7 @@ use crate::env::Env;
 use crate::error::UserError;
 use crate::json;
 use crate::marks::{self, Promised};
+use crate::outfile;
 use crate::page::{self, redacted};
 use kd_core::redact::Redactor;
 use kd_store::{Problem, Thread, export};
@@ -22,18 +23,28 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the name of a file asks for.
-    pub fn of_name(path: &Path) -> Self {
-        match path.extension().and_then(|end| end.to_str()) {
-            Some(end) if end.eq_ignore_ascii_case("json") => Self::Json,
-            Some(end)
-                if ["html", "htm"]
-                    .iter()
-                    .any(|html| end.eq_ignore_ascii_case(html)) =>
-            {
-                Self::Html
+    /// Returns the format that the name of a file asks for: Markdown if it has no ending.
+    ///
+    /// # Errors
+    /// If it ends in something else: a document in another format than its name says helps nobody.
+    pub fn of_name(path: &Path) -> Result<Self, UserError> {
+        let Some(end) = outfile::ending(path) else {
+            return Ok(Self::Md);
+        };
+        match end.as_str() {
+            "md" | "markdown" | "txt" | "text" => Ok(Self::Md),
+            "html" | "htm" => Ok(Self::Html),
+            "json" => Ok(Self::Json),
+            end => {
+                let what = format!("{}: kd cannot write .{end}", path.display());
+                let name = path.with_extension("html");
+                let next = match end {
+                    "pdf" => format!("a browser prints a web page as PDF: -o {}", name.display()),
+                    _ => "end the name in .md (Markdown), .html (a web page) or .json".to_owned(),
+                };
+                let error = UserError::usage(what);
+                Err(error.because("it writes .md, .html and .json").next(next))
             }
-            _ => Self::Md,
         }
     }
 }

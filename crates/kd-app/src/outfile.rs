@@ -185,6 +185,36 @@ pub fn is_of_kernel(folder: &Path) -> bool {
     )
 }
 
+/// Returns the ending of a file name in small letters. A number, as in `v1.5`, is none.
+pub fn ending(path: &Path) -> Option<String> {
+    let end = path.extension()?.to_str()?.to_ascii_lowercase();
+    let is_word = end.starts_with(|c: char| c.is_ascii_alphabetic());
+    (is_word && end.chars().all(|c| c.is_ascii_alphanumeric())).then_some(end)
+}
+
+/// Endings of the formats that people expect of a name.
+const ENDINGS: [&str; 24] = [
+    "csv", "tsv", "md", "markdown", "html", "htm", "pdf", "doc", "docx", "odt", "rtf", "tex",
+    "epub", "xls", "xlsx", "ods", "parquet", "sqlite", "db", "xml", "yaml", "yml", "toml", "json",
+];
+
+/// Fails if a name ends in another format than the only one that is written. `format` is its name, `endings` are its
+/// own, the usual one first.
+///
+/// # Errors
+/// If it does.
+pub fn check_ending(path: &Path, format: &str, endings: &[&str]) -> Result<(), UserError> {
+    let end = ending(path).filter(|end| ENDINGS.contains(&end.as_str()));
+    let Some(end) = end.filter(|end| !endings.contains(&end.as_str())) else {
+        return Ok(());
+    };
+    let usual = endings.first().copied().unwrap_or_default();
+    let what = format!("{}: kd cannot write .{end} here", path.display());
+    Err(UserError::usage(what)
+        .because(format!("this command writes {format}"))
+        .next(format!("-o {}", path.with_extension(usual).display())))
+}
+
 /// Returns whether a file name asks for JSON.
 pub fn is_json(path: &Path) -> bool {
     path.extension()
@@ -283,6 +313,28 @@ mod tests {
         assert!(write(&own.join("pipe"), b"answer").is_err());
         assert!(write(&own.join("folder"), b"answer").is_err());
         assert!(write(Path::new("/"), b"answer").is_err());
+    }
+
+    #[test]
+    fn a_name_of_another_format_is_refused() {
+        let check = |name: &str| check_ending(Path::new(name), "JSON Lines", &["jsonl", "json"]);
+        for name in [
+            "a",
+            "a.jsonl",
+            "a.JSON",
+            "a.out",
+            "v1.5",
+            "/dev/stdout",
+            ".csv",
+        ] {
+            assert!(check(name).is_ok(), "{name}");
+        }
+        for name in ["a.csv", "b/a.MD", "a.json.pdf"] {
+            let error = check(name).expect_err(name);
+            assert_eq!(error.kind, ErrorKind::Usage);
+            let next = error.next.unwrap_or_default();
+            assert!(next.ends_with(".jsonl"), "{next}");
+        }
     }
 
     #[test]

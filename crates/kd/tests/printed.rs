@@ -86,8 +86,17 @@ fn every_document_has_one_title_and_skips_no_level() {
         &["think", "-m", "max,max", "Which one?", "-o", "think.md"],
     ] {
         add(args, home.run(args));
-        add(&["export"], home.run(&["export"]));
+        for again in [&["export"][..], &["last"], &["show", "--council"]] {
+            add(again, home.run(again));
+        }
     }
+    add(
+        &["ask"],
+        home.run(&["ask", "-q", "-c", "-m", "max", "And then?"]),
+    );
+    let out = add(&["show"], home.run(&["show", "--all"]));
+    assert!(out.starts_with("# Which one?\n\n## "), "{out}");
+    assert!(out.contains("\n## king\n"), "{out}");
     let args = ["ask", "-m", "max", "Safe?"];
     let out = add(&args, piped(&home, &args, "# a\n### b\n+// x\n"));
     assert_eq!(
@@ -391,4 +400,145 @@ fn a_setting_of_another_file_and_an_empty_section_are_explained() {
         assert_eq!(home.run(&["config", "show", "--json", section]).out, "[]\n");
     }
     assert_eq!(home.run(&["config", "show", "chat.kyes"]).code, Some(2));
+}
+
+/// What a member wrote before it failed does not hide why it failed.
+#[test]
+fn the_reason_of_a_failure_is_shown_below_what_was_written() {
+    let fails = json!({"runs": [[{"text": "It is fo"}, {"fail": {"kind": "crashed", "message": "the pipe broke"}}]]});
+    let home = Home::scripted(&[("ann", fails)]);
+    home.run(&["ask", "What is 2 + 2?"]);
+    for args in [&["show"][..], &["export"], &["export", "--format", "html"]] {
+        let out = home.run(args).out;
+        let (text, reason) = (out.find("It is fo"), out.find("the pipe broke"));
+        assert!(text.is_some() && text < reason, "{args:?}: {out}");
+    }
+    let mut terminal = on_terminal(&home, 80, &[], &["show"]);
+    let shown: Vec<u8> = terminal.bytes.iter().flatten().collect();
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(shown.contains("failed: the pipe broke"), "{shown}");
+    terminal.child.wait().expect("it ends");
+    let said = Said::fed(home.kd(&["chat", "--plain"]), "/quit\n");
+    let told = said.out + &said.err;
+    assert!(told.contains("failed: the pipe broke"), "{told}");
+}
+
+#[test]
+fn a_thread_in_a_pipe_is_a_document_and_forced_colors_are_those_of_a_terminal() {
+    let home = council();
+    home.run(&["ask", "-m", "max", "Which one?"]);
+    let out = home.run(&["show"]).out;
+    assert!(out.starts_with("# Which one?\n\n## max\n"), "{out}");
+    assert!(!out.contains('\u{1b}'), "{out}");
+    let out = home.run(&["show", "--color", "always"]).out;
+    assert!(out.contains('\u{1b}') && !out.contains("# Which"), "{out}");
+}
+
+/// A document in another format than its name says helps nobody.
+#[test]
+fn the_name_of_a_file_says_its_format() {
+    let home = council();
+    let refused = |args: &[&str]| {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}{}", said.out, said.err);
+        assert!(said.err.contains("kd cannot write .pdf"), "{}", said.err);
+        let file = args.last().expect("a file");
+        assert!(!home.work().join(file).exists(), "{args:?}");
+    };
+    // Before anybody is asked.
+    for args in [
+        &["ask", "-m", "max", "Which?", "-o", "a.pdf"][..],
+        &["think", "-m", "max,max", "Which?", "-o", "a.pdf"],
+        &["deliberate", "-m", "ann,bob,cyd", "Which?", "-o", "a.pdf"],
+        &[
+            "deliberate",
+            "-m",
+            "ann,bob,cyd",
+            "Which?",
+            "--export",
+            "a.pdf",
+        ],
+    ] {
+        refused(args);
+    }
+    assert!(home.threads().is_empty());
+    let asked = home.run(&["ask", "-q", "-m", "max", "Which?", "-o", "a.html"]);
+    assert_eq!(asked.code, Some(0), "{}", asked.err);
+    let page = fs::read_to_string(home.work().join("a.html")).expect("written");
+    assert!(
+        page.starts_with("<!DOCTYPE html>") && page.contains("Which?"),
+        "{page}"
+    );
+    fs::write(home.work().join("q.txt"), "Which?\n").expect("written");
+    for args in [
+        &["export", "-o", "a.pdf"][..],
+        &["council", "watch", "-o", "a.pdf"],
+        &["seal", "-o", "a.pdf"],
+        &["batch", "run", "q.txt", "-m", "max", "-o", "a.pdf"],
+        &["chat", "--plain", "-m", "max"],
+    ] {
+        match args[0] {
+            "chat" => {
+                let said = Said::fed(home.kd(args), "/export a.pdf\n/quit\n");
+                let told = said.out + &said.err;
+                assert!(told.contains("kd cannot write .pdf"), "{told}");
+            }
+            _ => refused(args),
+        }
+    }
+    for (name, begins) in [
+        ("a.txt", "# Which?"),
+        ("a.json", "{"),
+        ("a.htm", "<!DOCTYPE"),
+        ("a-1.5", "# Which?"),
+    ] {
+        let said = home.run(&["export", "-o", name]);
+        assert_eq!(said.code, Some(0), "{name}: {}", said.err);
+        let text = fs::read_to_string(home.work().join(name)).expect("written");
+        assert!(text.starts_with(begins), "{name}: {text}");
+    }
+    // Who names the format means it.
+    assert_eq!(
+        home.run(&["export", "--format", "md", "-o", "b.pdf"]).code,
+        Some(0)
+    );
+}
+
+/// A program that asks for JSON gets it, whatever is wrong.
+#[test]
+fn a_mistyped_command_line_is_json_too() {
+    let home = Home::new(&json!({}));
+    for (args, what) in [
+        (&["show", "--json", "--nope"][..], "--nope"),
+        (
+            &["ask", "--jsonl", "Which?", "--timeout", "0"],
+            "'--timeout <TIME>'",
+        ),
+        (&["ask", "--json", "Which?", "--new"], "`--new`"),
+        (&["shwo", "--json"], "`shwo`"),
+        (&["config", "shwo", "--json"], "`kd config shwo`"),
+        (&["export", "--format", "json", "--nope"], "--nope"),
+        (&["review", "--format=json", "--nope"], "--nope"),
+        (&["mcp", "--json"], "--json"),
+        (&["config", "--json"], "--json"),
+    ] {
+        let output = home.kd(args).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(output.stderr.is_empty(), "{args:?}: {output:?}");
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let error = &value["error"];
+        assert_eq!(
+            (error["kind"].as_str(), error["code"].as_i64()),
+            (Some("usage"), Some(2))
+        );
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(
+            message.contains(what) && !message.contains('\n'),
+            "{args:?}: {message}"
+        );
+        assert!(error["hint"].is_string(), "{args:?}: {value}");
+    }
+    let help = home.run(&["show", "--json", "--help"]);
+    assert_eq!(help.code, Some(0));
+    assert!(help.out.contains("Usage: kd show"), "{}", help.out);
 }

@@ -8,7 +8,6 @@ use crate::args::ask::Ask;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::words;
-use kd_app::outfile;
 use kd_app::{Opened, Prepared, Question};
 use kd_core::Op;
 use kd_core::event::Outcome;
@@ -87,7 +86,7 @@ fn prepare(args: &Ask, job: Job, here: &Here) -> Result<Prepared, Error> {
     if matches!(job, Job::Ask) && may_choose(args) {
         choice::ask(here)?;
     }
-    outfile::check(args.output.output.as_deref(), here)?;
+    stage::check_file(&args.output, here)?;
     let schema = schema::read(args.form.output_schema.as_deref(), here)?;
     let quiet = args.output.quiet;
     let kingdom = trust::open(here, quiet)?;

@@ -50,8 +50,8 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     if may_choose(args) {
         choice::ask(here)?;
     }
-    outfile::check(args.output.output.as_deref(), here)?;
-    outfile::check(args.export.as_deref(), here)?;
+    stage::check_file(&args.output, here)?;
+    check_export(args.export.as_deref(), here)?;
     check_marks(args, here)?;
     let schema = schema::read(args.form.output_schema.as_deref(), here)?;
     let kingdom = trust::open(here, quiet)?;
@@ -302,6 +302,12 @@ fn show_plan(planned: &Planned, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
+/// Fails if the `--export` file could not be written, or its format is unknown.
+fn check_export(path: Option<&Path>, here: &Here) -> Result<(), Error> {
+    path.map(DocumentFormat::of_name).transpose()?;
+    Ok(outfile::check(path, here)?)
+}
+
 /// Writes the results: the JSON object and documents.
 fn finish((args, here): (&Deliberate, &Here), folder: &Path, view: &View) -> Result<(), Error> {
     let report = &view.report;
@@ -319,7 +325,7 @@ fn finish((args, here): (&Deliberate, &Here), folder: &Path, view: &View) -> Res
         writeln!(out, "{}", json::text(&value, true)?)?;
     }
     let document = |path: &Path| {
-        Ok::<_, Error>(match DocumentFormat::of_name(path) {
+        Ok::<_, Error>(match DocumentFormat::of_name(path)? {
             DocumentFormat::Html => kd_page::document(&[page::of(&thread, None, here)?]),
             DocumentFormat::Json => export::text(Form::Json, report, &messages)?,
             DocumentFormat::Md => export::text(Form::Markdown, report, &messages)?,

@@ -24,7 +24,10 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
     let format = match (args.is_json(), args.format) {
         (true, _) => Format::Json,
         (false, Some(format)) => format.into(),
-        (false, None) => args.output.as_deref().map_or(Format::Md, Format::of_name),
+        (false, None) => match &args.output {
+            Some(path) => Format::of_name(path)?,
+            None => Format::Md,
+        },
     };
     match &args.output {
         Some(path) => outfile::write_with(path, here, |out| {

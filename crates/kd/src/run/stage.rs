@@ -15,7 +15,9 @@ use crate::face::plain::Plain;
 use crate::face::value::ValueOnly;
 use crate::face::{Face, Io, document, json};
 use jiff::Timestamp;
+use kd_app::export::Format;
 use kd_app::outfile;
+use kd_app::threads::Thread;
 use kd_app::{Runtime, Session, Subscription, Update};
 use kd_core::view::View;
 use kd_core::{Event, Op, ThreadId};
@@ -139,6 +141,20 @@ pub(super) fn is_value_only(output: &Output) -> bool {
     !output.is_json() && !output.plain && !is_terminal
 }
 
+/// Fails if the `-o` file could not be written, or its format is unknown: checked before any member is asked.
+pub(super) fn check_file(output: &Output, here: &Here) -> Result<(), Error> {
+    file_format(output)?;
+    Ok(outfile::check(output.output.as_deref(), here)?)
+}
+
+/// Returns the format of the `-o` file.
+fn file_format(output: &Output) -> Result<Format, Error> {
+    Ok(match &output.output {
+        Some(path) if !output.is_json() => Format::of_name(path)?,
+        _ => Format::Json,
+    })
+}
+
 /// Finishes a round: writes the `-o` file, and reports output errors.
 pub(super) fn finish(
     output: &Output,
@@ -149,10 +165,13 @@ pub(super) fn finish(
 ) -> Result<Ended, Error> {
     let view = stage.view;
     if let Some(path) = &output.output {
-        let text = if output.is_json() || outfile::is_json(path) {
-            json::text(&json::object(&view, council), true)? + "\n"
-        } else {
-            document::markdown(&view)
+        let text = match file_format(output)? {
+            Format::Json => json::text(&json::object(&view, council), true)? + "\n",
+            Format::Md => document::markdown(&view),
+            Format::Html => {
+                let (_, place) = kd_app::threads::find(here, Some(&id.0))?;
+                kd_app::export::text(&Thread::open(&place)?, Format::Html, here)?
+            }
         };
         outfile::write(path, text.as_bytes(), here)?;
     }

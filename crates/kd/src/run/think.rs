@@ -8,7 +8,6 @@ use crate::args::think::Think;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
-use kd_app::outfile;
 
 pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
@@ -20,7 +19,7 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
     if may_choose(&args) {
         choice::ask(here)?;
     }
-    outfile::check(args.output.output.as_deref(), here)?;
+    stage::check_file(&args.output, here)?;
     let schema = schema::read(args.form.output_schema.as_deref(), here)?;
     let kingdom = trust::open(here, quiet)?;
     kingdom.sweep();

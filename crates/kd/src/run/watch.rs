@@ -36,6 +36,7 @@ enum Ended {
 }
 
 pub(super) fn run(args: &Args, here: &Here) -> Result<Exit, Error> {
+    stage::check_file(&args.output, here)?;
     let (layout, place) = kd_app::threads::find(here, args.id.as_deref())?;
     kd_app::process::sweep(&here.env(args.output.quiet), &layout);
     let open = Thread::open(&place)?;

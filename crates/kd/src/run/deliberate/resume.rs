@@ -6,12 +6,12 @@ use super::{ended, face, settings};
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_app::{ErrorKind, outfile, secrets};
+use kd_app::{ErrorKind, secrets};
 
 pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
-    outfile::check(args.output.output.as_deref(), here)?;
-    outfile::check(args.export.as_deref(), here)?;
+    stage::check_file(&args.output, here)?;
+    super::check_export(args.export.as_deref(), here)?;
     super::check_marks(args, here)?;
     let kingdom = trust::open(here, quiet)?;
     let config = settings(args, kingdom.loaded(), here)?;

@@ -44,10 +44,30 @@ fn show(args: &Show, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
+/// Returns the format of a file: the one of `--format`, otherwise the one that its name asks for.
+fn file_format(path: &Path, format: Format) -> Result<Format, Error> {
+    if format != Format::Terminal {
+        return Ok(format);
+    }
+    let Some(end) = outfile::ending(path) else {
+        return Ok(Format::Markdown);
+    };
+    match end.as_str() {
+        "md" | "markdown" | "txt" | "text" => Ok(Format::Markdown),
+        "json" => Ok(Format::Json),
+        "sarif" => Ok(Format::Sarif),
+        end => Err(
+            Error::usage(format!("{}: kd cannot write .{end}", path.display()))
+                .because("a review is written as .md, .json or .sarif")
+                .next("end the name in one of them, or name the format: --format markdown"),
+        ),
+    }
+}
+
 /// Prints or writes a report.
 fn give(kept: &Kept, shown: &Shown, here: &Here) -> Result<(), Error> {
     if let Some(path) = &shown.output {
-        let text = document(kept, shown.format, shown.all)?;
+        let text = document(kept, file_format(path, shown.format)?, shown.all)?;
         return Ok(outfile::write(path, text.as_bytes(), here)?);
     }
     let mut out = crate::out::stdout().lock();
@@ -133,6 +153,9 @@ fn run_review(args: &Review, here: &Here) -> Result<Exit, Error> {
     match args.dry_run {
         true => has_no_report(&args.shown)?,
         false => outfile::check(args.shown.output.as_deref(), here)?,
+    }
+    if let Some(path) = &args.shown.output {
+        file_format(path, args.shown.format)?;
     }
     let request = ReviewRequest {
         change: ChangeRequest {
