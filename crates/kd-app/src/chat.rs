@@ -9,7 +9,7 @@ use crate::export::{self, Format};
 use crate::kingdom::Kingdom;
 use crate::marks::{self, Marked};
 use crate::request::Terms;
-use crate::{files, forks, outfile, ready, resume, seating, secrets, threads, trust};
+use crate::{files, forks, outfile, ready, resume, seating, secrets, shell, threads, trust};
 use kd_core::attached;
 use kd_core::deliberation::report::Report;
 use kd_core::mention::mentions;
@@ -228,6 +228,12 @@ pub trait ChatHost: Send + Sync + 'static {
     /// # Errors
     /// If no file can be written.
     fn spill(&self, text: &str) -> Result<String, UserError>;
+
+    /// Runs a shell line that the user typed and agreed to, and returns its output. Blocks.
+    ///
+    /// # Errors
+    /// If the shell cannot be started.
+    fn shell(&self, line: &str) -> std::io::Result<shell::Output>;
 
     /// Returns an environment variable.
     fn var(&self, name: &str) -> Option<String>;
@@ -897,6 +903,10 @@ impl ChatHost for Chat {
         let path = typed::keep_copied(&self.layout, text)
             .map_err(|e| UserError::new(ErrorKind::Io, format!("nothing could be copied: {e}")))?;
         Ok(path.display().to_string())
+    }
+
+    fn shell(&self, line: &str) -> std::io::Result<shell::Output> {
+        shell::run(line, self.kingdom.env())
     }
 
     fn var(&self, name: &str) -> Option<String> {

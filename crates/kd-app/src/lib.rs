@@ -83,6 +83,7 @@ pub mod settings;
 pub mod setup;
 #[cfg(feature = "forum")]
 pub mod share;
+pub mod shell;
 pub mod spending;
 pub mod think;
 pub mod threads;

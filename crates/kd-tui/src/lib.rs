@@ -26,7 +26,6 @@ pub mod panels;
 pub mod picker;
 mod run;
 pub mod select;
-mod shell;
 pub mod signals;
 pub mod terminal;
 pub mod text;

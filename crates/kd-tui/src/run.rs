@@ -10,7 +10,6 @@ use crate::inline::FRAME;
 use crate::keys::{Input, Reply};
 use crate::notify::{self, Notify};
 use crate::paint::Painter;
-use crate::shell;
 use crate::signals::{Caught, Signals};
 use crate::terminal::{self, Place, Terminal};
 use kd_app::{ChatHost, Session, Subscription, Update, UserError};
@@ -420,8 +419,8 @@ impl Stage {
                 }
             }
             Effect::Edit(text) => self.edit(&text),
-            Effect::Shell(line) => self.ask(move |_| {
-                let output = shell::run(&line);
+            Effect::Shell(line) => self.ask(move |host| {
+                let output = host.shell(&line);
                 Msg::Ran(line, output)
             }),
             Effect::Remember(text) => {

@@ -160,6 +160,55 @@ fn a_chat_in_the_scrollback_leaves_its_messages_there() {
     assert!(before.contains("$ kd chat"), "{before}");
 }
 
+/// What a shell line started in a session of its own ends with the chat, also if the chat is killed.
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_that_a_shell_line_started_outlives_the_chat() {
+    for is_killed in [false, true] {
+        let (home, work) = home(&serde_json::json!({
+            "council": {"members": ["ada"]},
+            "chat": {"shell": true},
+            "agents": {"ada": {"backend": "scripted", "model": "ada.json"}},
+        }));
+        std::fs::write(work.join("ada.json"), r#"{"runs": []}"#).expect("written");
+        let pty = native_pty_system()
+            .openpty(size(80, 24))
+            .expect("a terminal");
+        let mut command = CommandBuilder::new(cargo_bin("kd"));
+        command.env_clear();
+        command.env("HOME", home.path());
+        command.env("PATH", "/usr/bin:/bin");
+        command.env("TERM", "xterm-256color");
+        command.env("LANG", "C.UTF-8");
+        command.args(["chat", "--new"]);
+        command.cwd(&work);
+        let mut child = pty.slave.spawn_command(command).expect("it runs");
+        let mut screen = Screen::new(pty.master.as_ref(), 80, 24);
+        let mut keys = pty.master.take_writer().expect("a keyboard");
+        screen.wait_for(&["No messages yet", "Enter: send"]);
+        // Without the mark by which it would be found, too.
+        let line = b"!env -i setsid sh -c 'echo $$ > pid; exec sleep 600' & sleep 600\r";
+        keys.write_all(line).expect("typed");
+        screen.wait_for(&["run it? y: yes"]);
+        // The key counts once the question was shown for a moment.
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        keys.write_all(b"y").expect("typed");
+        let pid = support::until("the process of the line", || {
+            let text = std::fs::read_to_string(work.join("pid")).ok()?;
+            text.trim().parse::<u32>().ok()
+        });
+        match is_killed {
+            true => child.kill().expect("killed"),
+            false => keys.write_all(b"/quit\r").expect("typed"),
+        }
+        child.wait().expect("it ends");
+        support::until("the end of the process", || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            (stat.is_empty() || stat.contains(") Z ")).then_some(())
+        });
+    }
+}
+
 /// Creates a working folder in a new home with this configuration.
 fn home(config: &serde_json::Value) -> (tempfile::TempDir, std::path::PathBuf) {
     let home = tempfile::tempdir().expect("a folder");

@@ -6,6 +6,7 @@ use crate::editor::Move;
 use crate::keymap::Action;
 use crate::keys::{Code, Key};
 use crate::text::{clean, wrap};
+pub use kd_app::shell::Output;
 use kd_app::{Said, Unsaid};
 use kd_core::mention;
 use kd_core::slash::Way;
@@ -58,17 +59,6 @@ pub struct Consent {
     pub doubts: String,
     /// The time when it was first shown.
     shown: Option<Timestamp>,
-}
-
-/// The output of a shell line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
-    /// The block for a message, which also tells how the line ended.
-    pub block: String,
-    /// The number of lines in it.
-    pub lines: usize,
-    /// How the line ended, unless it succeeded.
-    pub ended: Option<String>,
 }
 
 /// Maximum columns of a shell line above its folded output.
