@@ -87,22 +87,26 @@ pub struct Sought {
 /// Returns the programs and services that are searched for, by kind.
 pub fn sought(env: &Env) -> [(&'static str, Vec<Sought>); 3] {
     let programs = PROGRAMS.iter().map(|program| Sought {
-        what: program.names.join(" or "),
+        // The plainest name: `agent` may be anything.
+        what: program.names.last().copied().unwrap_or_default().to_owned(),
         how: program.install.replace('`', ""),
     });
     let keys = KNOWN.iter().filter(|known| !known.key_env.is_empty());
     let keys = keys.map(|known| Sought {
         what: known.key_env.join(" or "),
-        how: format!("export {}=…  (key: {})", known.key_env[0], known.key_page),
+        how: known.key_page.to_owned(),
     });
     let ollama = Sought {
         what: ollama_at(&env.of_backends(false)),
-        how: "install it from https://ollama.com/download, then ollama pull llama3.2".to_owned(),
+        how: "https://ollama.com/download, then ollama pull llama3.2".to_owned(),
     };
     [
         ("agent programs on the PATH:", programs.collect()),
         ("an Ollama server that answers:", vec![ollama]),
-        ("keys in the environment:", keys.collect()),
+        (
+            "keys in the environment (export NAME=KEY), from the page that issues them:",
+            keys.collect(),
+        ),
     ]
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Ask {
     #[command(flatten)]
     pub(crate) attach: Attach,
 
-    /// Ask only these members
+    /// Ask only these of the thread's members, as @NAME in the question does
     #[arg(
         long,
         value_name = "NAMES",
@@ -40,7 +40,7 @@ pub(crate) struct Ask {
         help_heading = "Council"
     )]
     pub(crate) to: Vec<String>,
-    /// The members for this question, in order
+    /// The members of the thread, in this order [default: council.members]
     #[arg(
         short,
         long,
@@ -55,7 +55,7 @@ pub(crate) struct Ask {
     /// Let agent programs change files this time; by default they only read
     #[arg(short, long, help_heading = "Council")]
     pub(crate) writable: bool,
-    /// Time limit per member [seconds, or 90s, 2m, 1h]
+    /// Maximum time for one member's answer, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
 
@@ -237,7 +237,7 @@ pub(crate) struct Output {
     /// Print only answers and errors: no progress, notices or closing line
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Also write the answers to a file: Markdown, or JSON with --json or a name ending in .json
+    /// Also write the answers to a file, in the format of its name: .md, .json or .html (the whole thread); with --json as JSON
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

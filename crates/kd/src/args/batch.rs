@@ -91,7 +91,7 @@ pub(crate) struct Run {
     /// Skip the chair's conclusion
     #[arg(long, help_heading = "Council")]
     pub(crate) no_conclude: bool,
-    /// Time limit per member [seconds, or 90s, 2m, 1h]
+    /// Maximum time for one member's answer, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
 
@@ -108,7 +108,7 @@ pub(crate) struct Run {
     /// How often a question is asked before it counts as failed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = values::whole::<u32>(1..=20), allow_negative_numbers = true, help_heading = "Pace")]
     pub(crate) attempts: u32,
-    /// Pause before a failed question is asked again; doubled each time [seconds, or 90s, 2m, 1h]
+    /// Pause before a failed question is asked again; doubled each time, such as 5s or 1m
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, default_value = "5s", help_heading = "Pace")]
     pub(crate) pause: Duration,
 

@@ -34,7 +34,7 @@ pub(crate) struct Chat {
     #[arg(long)]
     pub(crate) new: bool,
 
-    /// The members for this question, in order
+    /// The members of the chat, in this order [default: council.members]
     #[arg(
         short,
         long,
@@ -43,7 +43,7 @@ pub(crate) struct Chat {
         help_heading = "Council"
     )]
     pub(crate) members: Vec<String>,
-    /// Time limit per member [seconds, or 90s, 2m, 1h]
+    /// Maximum time for one member's answer, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]

@@ -48,7 +48,7 @@ pub(crate) struct Show {
     /// Also print where each value comes from
     #[arg(long)]
     pub(crate) origin: bool,
-    /// Print one JSON object
+    /// Print one JSON array
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }

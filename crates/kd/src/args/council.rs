@@ -34,7 +34,7 @@ Examples:
 pub(crate) struct Watch {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// Stop watching after this time [seconds, or 90s, 2m, 1h]
+    /// Stop watching after this time, such as 90s, 2m or 1h
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(crate) struct Watch {
 pub(crate) struct Retry {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// Time limit per member [seconds, or 90s, 2m, 1h]
+    /// Maximum time for one member's answer, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     /// Let agent programs change files this time; by default they only read
@@ -75,10 +75,10 @@ pub(crate) struct Review {
     /// The branch, tag or commit to compare with
     #[arg(short, long, value_name = "REV")]
     pub(crate) base: Option<String>,
-    /// Ask only these members
+    /// Ask only these of the members
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
-    /// Time limit per member [seconds, or 90s, 2m, 1h]
+    /// Maximum time for one member's answer, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     /// Let agent programs change files this time; by default they only read
@@ -136,7 +136,8 @@ Examples:
   kd show                      newest turn of the current thread
   kd show a94d --all           the whole thread council-a94d…
   kd show --last 2             the two newest turns
-  kd show --council            also the debate behind a `kd think` answer")]
+  kd show --council            also the debate behind a `kd think` answer
+  kd show > answers.md         a Markdown document, as in any pipe")]
 pub(crate) struct Show {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,

@@ -112,10 +112,10 @@ pub(crate) struct Deliberate {
     /// Maximum cost in US dollars, retries included; needs known prices
     #[arg(long, value_name = "USD", value_parser = values::usd, allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) max_usd: Option<f64>,
-    /// Time limit for the whole deliberation [seconds, or 90s, 2m, 1h]
+    /// Maximum time for the whole deliberation, such as 10m or 1h
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) max_time: Option<Duration>,
-    /// Time limit per member [seconds, or 90s, 2m, 1h]
+    /// Maximum time for one member's answer, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) timeout: Option<Duration>,
     /// Maximum tokens per answer

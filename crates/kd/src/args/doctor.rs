@@ -21,7 +21,7 @@ pub(crate) struct Doctor {
     /// Only these members
     #[arg(value_name = "NAME")]
     pub(crate) members: Vec<String>,
-    /// Time limit per member [seconds, or 90s, 2m]
+    /// Maximum time for one member's answer, such as 90s or 2m
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, default_value = "60s")]
     pub(crate) timeout: Duration,
     /// Print one JSON array

@@ -16,7 +16,7 @@ Examples:
 pub(crate) struct Export {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// The format [default: json or html if the file has this extension, otherwise md]
+    /// The format [default: that of the file's name, .md, .html or .json; otherwise md]
     #[arg(short, long, value_enum)]
     pub(crate) format: Option<Format>,
     /// Print one JSON object, as --format json

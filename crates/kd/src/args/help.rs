@@ -194,7 +194,10 @@ fn fit_line(line: &str, columns: usize, example: bool) -> Vec<String> {
         return vec![line.to_owned()];
     }
     let indent = line.len() - line.trim_start().len();
-    let (left, right) = split(line, indent);
+    let (left, right) = match value(line, indent) {
+        Some(gap) => (&line[..gap], line[gap..].trim_start()),
+        None => split(line, indent),
+    };
     let mut lines = match example && !is_comment(line) {
         true => command(left, columns, indent + 4),
         false if right.is_empty() => return wrapped(left, columns, indent, indent),
@@ -226,6 +229,15 @@ fn fit_line(line: &str, columns: usize, example: bool) -> Vec<String> {
 fn is_comment(line: &str) -> bool {
     let indent = line.len() - line.trim_start().len();
     indent > EXAMPLE_INDENT && split(line, indent).1.is_empty()
+}
+
+/// Returns the end of the name in a line of the possible values, `- markdown: One document`: the longest name has a gap of
+/// one blank.
+fn value(line: &str, indent: usize) -> Option<usize> {
+    let name = line[indent..].strip_prefix("- ")?;
+    let end = name.find(": ")?;
+    let is_word = name[..end].chars().all(|c| c.is_alphanumeric() || c == '-');
+    is_word.then_some(indent + 2 + end + 1)
 }
 
 /// Splits a line at its first gap of two blanks.

@@ -61,7 +61,7 @@ pub(crate) struct Review {
         help_heading = "Council"
     )]
     pub(crate) members: Vec<String>,
-    /// Time limit per answer [seconds, or 90s, 2m, 1h]
+    /// Maximum time for one answer, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
     /// Download nothing: use only models already on this machine
@@ -107,7 +107,7 @@ pub(crate) struct Shown {
     /// Format of the report
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) format: Format,
-    /// Write the report to a file; --format terminal then means Markdown
+    /// Write the report to a file, in the format of --format, or of its name: .md, .json or .sarif
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Also show findings that only one member saw

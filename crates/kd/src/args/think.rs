@@ -48,7 +48,7 @@ pub(crate) struct Think {
     /// The member that answers if they do not agree [default: think.arbiter; if unset, the rigorous member]
     #[arg(long, value_name = "NAME", help_heading = "Members")]
     pub(crate) arbiter: Option<String>,
-    /// Time limit per reply [seconds, or 90s, 2m, 1h]
+    /// Maximum time for one reply, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Members")]
     pub(crate) timeout: Option<Duration>,
 
@@ -61,7 +61,7 @@ pub(crate) struct Think {
     /// Maximum tokens of all prompts and replies together
     #[arg(long, value_name = "TOKENS", value_parser = values::whole::<u64>(256..), allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) budget: Option<u64>,
-    /// Stop the debate and ask for the answer after this time [seconds, or 90s, 2m, 1h]
+    /// Stop the debate and ask for the answer after this time, such as 90s, 2m or 1h
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) within: Option<Duration>,
 

@@ -22,8 +22,10 @@ Examples:
 
 A file holds one of
   ballots, one per line    {\"voter\": \"ada\", \"choice\": \"A\", \"confidence\": 0.8}
-                           {\"n\": 3, \"ranks\": [\"B\", [\"A\", \"C\"]]}     B before A and C, which are tied
-                           {\"scores\": {\"A\": 5, \"B\": 2}}   {\"approvals\": [\"A\", \"C\"]}   {\"trail\": [\"A\", \"B\"]}
+                           {\"n\": 3, \"ranks\": [\"B\", [\"A\", \"C\"]]}: A and C are tied
+                           {\"scores\": {\"A\": 5, \"B\": 2}}
+                           {\"approvals\": [\"A\", \"C\"]}
+                           {\"trail\": [\"A\", \"B\"]}
   polls, one per line      {\"candidates\": [\"A\", \"B\"], \"ballots\": [[\"A\", \"B\"], [\"B\"]]}
   CSV with a header        voter,n,weight,confidence,reliability and choice | rank1,rank2,… | score:A,score:B,… | approvals | round1,…
 A ballot that a rule cannot read counts as an abstention, with the reason. `kd vote rules` lists the rules.")]

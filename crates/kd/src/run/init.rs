@@ -6,7 +6,7 @@ use crate::args::init::Init;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
-use crate::render::wrap::wrap;
+use crate::render::wrap::{width, wrap};
 use kd_app::Env;
 use kd_app::setup::{
     Destination, InitSeat, charge, larger_model, look_around, named, needs_model, seats, sought,
@@ -18,6 +18,8 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 /// Minimum columns for a command, even on a narrow terminal.
 const ROOM_MIN: usize = 20;
+/// Minimum columns for a command beside a name; with fewer, it is below.
+const BESIDE_MIN: usize = 36;
 
 const FOUND_NOTHING: &str = "found nothing that can answer; nothing was written";
 
@@ -134,13 +136,25 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
 
 /// Lists what is searched for, in lines of at most `columns`, each with the command that installs it or signs in.
 fn looked_for(env: &Env, columns: usize) -> Vec<String> {
-    let mut lines = vec![FOUND_NOTHING.to_owned()];
+    let mut lines = wrap(&format!("{FOUND_NOTHING}. Set up one of these:"), columns);
     for (title, rows) in sought(env) {
-        lines.extend([String::new(), title.to_owned()]);
+        lines.push(String::new());
+        lines.extend(wrap(title, columns));
+        let widest = rows.iter().map(|one| width(&one.what)).max().unwrap_or(0);
+        let beside = columns.saturating_sub(widest + 4);
         for one in rows {
-            lines.push(format!("  {}", one.what));
-            let how = wrap(&one.how, columns.saturating_sub(6).max(ROOM_MIN));
-            lines.extend(how.into_iter().map(|line| format!("      {line}")));
+            if beside < BESIDE_MIN {
+                lines.push(format!("  {}", one.what));
+                let how = wrap(&one.how, columns.saturating_sub(6).max(ROOM_MIN));
+                lines.extend(how.into_iter().map(|line| format!("      {line}")));
+                continue;
+            }
+            let mut what = one.what;
+            for line in wrap(&one.how, beside) {
+                let blank = " ".repeat(widest - width(&what));
+                lines.push(format!("  {what}{blank}  {line}"));
+                what.clear();
+            }
         }
     }
     lines.push(String::new());
@@ -148,8 +162,8 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
         &format!("Or a larger local model, {}", larger_model()),
         columns,
     ));
-    let end = "One of them is enough; then run `kd init` again. Until then the built-in demo model answers: it shows how a council works; its advice is poor.";
-    lines.push(String::new());
+    let end =
+        "Then run `kd init` again. Until then the built-in demo model answers; its advice is poor.";
     lines.extend(wrap(end, columns));
     lines
 }
@@ -266,15 +280,17 @@ mod tests {
     fn what_is_looked_for_fits_the_terminal() {
         let env = Env::of([("A", "b")]);
         let wide = looked_for(&env, usize::MAX).len();
-        for columns in [200, 80, 60] {
+        for columns in [200, 80, 60, 40] {
             let lines = looked_for(&env, columns);
-            assert!(lines.iter().all(|line| line.chars().count() <= columns));
+            let too_wide = lines.iter().find(|line| line.chars().count() > columns);
+            assert_eq!(too_wide, None, "{columns}");
             assert!(lines.len() >= wide);
         }
+        assert!(looked_for(&env, 80).len() < 24, "it fits a screen");
         let sought = sought(&env);
         let rows: usize = sought.iter().map(|(_, rows)| rows.len()).sum();
         assert!(sought.iter().all(|(_, rows)| !rows.is_empty()));
-        assert!(wide > 2 * rows, "{wide}");
+        assert!(wide > rows, "{wide}");
     }
 
     #[test]

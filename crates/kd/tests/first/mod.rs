@@ -193,14 +193,14 @@ fn init_that_finds_nothing_lists_what_it_looked_for() {
     let said = Said::of(init().output().expect("it runs"));
     assert_eq!(said.code, Some(3), "{}", said.err);
     for what in [
-        "claude\n      npm install -g @anthropic-ai/claude-code, then claude once to log in",
-        "codex\n      npm install -g @openai/codex, then codex login",
-        "  gemini\n",
-        "  opencode\n",
-        "  agent or cursor-agent\n",
-        "127.0.0.1:1\n      install it from https://ollama.com/download",
-        "OPENAI_API_KEY\n      export OPENAI_API_KEY=…  (key: https://",
-        "GEMINI_API_KEY or GOOGLE_API_KEY\n",
+        "  claude        npm install -g @anthropic-ai/claude-code, then claude once to log in\n",
+        "  codex         npm install -g @openai/codex, then codex login\n",
+        "\n  gemini  ",
+        "\n  opencode  ",
+        "\n  cursor-agent  ",
+        "  127.0.0.1:1  https://ollama.com/download",
+        "  OPENAI_API_KEY                    https://",
+        "GEMINI_API_KEY or GOOGLE_API_KEY  https://",
         "Or a larger local model, Qwen2.5 1.5B Instruct",
         "kd model use qwen2.5-1.5b",
         "its advice is poor",
