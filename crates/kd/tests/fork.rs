@@ -102,7 +102,10 @@ fn a_fork_goes_on_and_is_shown_below_its_source() {
     let shown = home.run(&["show", "--all"]).out;
     let origin = format!("fork of {} before message 4", id(&source));
     assert!(shown.contains(&origin), "{shown}");
-    assert!(shown.contains("#4"), "numbers are shown: {shown}");
+    assert!(
+        shown.contains("*message 4 · "),
+        "numbers are shown: {shown}"
+    );
     assert_eq!(home.run(&["show", "--json"]).json()["fork"]["messages"], 3);
     let exported = home.run(&["export"]).out;
     assert!(exported.contains("- fork of: "), "{exported}");

@@ -542,3 +542,40 @@ fn a_mistyped_command_line_is_json_too() {
     assert_eq!(help.code, Some(0));
     assert!(help.out.contains("Usage: kd show"), "{}", help.out);
 }
+
+/// No request uses no tokens: a count that nobody told is unknown.
+#[test]
+fn tokens_that_nobody_counted_are_null() {
+    let counts =
+        |usage: serde_json::Value| json!({"runs": [[{"text": "Yes."}, {"finish": usage}]]});
+    let told = json!({"usage": {"input_tokens": 10, "output_tokens": 5}});
+    let home = Home::scripted(&[("ann", counts(json!({}))), ("bob", counts(told))]);
+    let ask = |members: &str| home.run(&["ask", "--json", "-m", members, "Which?"]).json();
+    let alone = ask("ann");
+    assert_eq!(alone["usage"]["input_tokens"], json!(null), "{alone}");
+    assert_eq!(alone["usage"]["output_tokens"], json!(null), "{alone}");
+    let both = ask("ann,bob");
+    assert_eq!(both["usage"]["input_tokens"], json!(10), "{both}");
+    assert_eq!(both["usage"]["certainty"], json!("at_least"), "{both}");
+}
+
+#[test]
+fn an_address_of_the_environment_is_a_setting_with_its_origin() {
+    let home = Home::new(&json!({}));
+    let show = |args: &[&str], address: &str| {
+        let mut kd = home.kd(&[&["config", "show", "providers", "--origin"], args].concat());
+        kd.env("OPENAI_API_KEY", "sk-never-shown");
+        Said::of(
+            kd.env("OPENAI_BASE_URL", address)
+                .output()
+                .expect("it runs"),
+        )
+    };
+    let said = show(&[], "http://127.0.0.1:9/v1");
+    let line = "providers.openai.base_url  \"http://127.0.0.1:9/v1\"  (OPENAI_BASE_URL)\n";
+    assert_eq!(said.out, line, "{}", said.err);
+    let row = &show(&["--json"], "http://127.0.0.1:9/v1").json()[0];
+    assert_eq!(row["origin"]["source"], "OPENAI_BASE_URL", "{row}");
+    let secret = show(&[], "http://ada:hunter2@127.0.0.1:9/v1");
+    assert!(!secret.out.contains("hunter2"), "{}", secret.out);
+}

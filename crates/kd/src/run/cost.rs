@@ -121,7 +121,10 @@ fn known(sum: &Sum, tokens: u64) -> Option<u64> {
 
 /// Formats a number of tokens.
 fn tokens(sum: &Sum, tokens: u64) -> String {
-    known(sum, tokens).map_or_else(|| "unknown".to_owned(), kd_app::words::grouped)
+    match known(sum, tokens) {
+        Some(known) => sum.certainty.sign().to_owned() + &kd_app::words::grouped(known),
+        None => "unknown".to_owned(),
+    }
 }
 
 /// Returns a sum as JSON: counts that are unknown are null.
@@ -156,4 +159,28 @@ fn cells(sum: &Sum) -> [String; 6] {
         tokens(sum, sum.input),
         tokens(sum, sum.out),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_nobody_told_is_unknown_and_a_part_of_it_is_a_bound() {
+        let sum = |input, certainty| Sum {
+            calls: 2,
+            input,
+            certainty,
+            ..Sum::default()
+        };
+        for (sum, shown, json) in [
+            (sum(0, Certainty::AtLeast), "unknown", object!(null)),
+            (sum(1200, Certainty::AtLeast), "≥ 1,200", object!(1200)),
+            (sum(1200, Certainty::Exact), "1,200", object!(1200)),
+            (sum(0, Certainty::Exact), "0", object!(0)),
+        ] {
+            assert_eq!(tokens(&sum, sum.input), shown);
+            assert_eq!(printed(&sum)["in"], json);
+        }
+    }
 }

@@ -86,8 +86,10 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     let styles = here.out_styles();
     // Forced colors are for a pager, which shows what a terminal would.
     if !std::io::stdout().is_terminal() && !styles.color {
-        let count = format!("{} ({})", thread.id(), count(&thread, shown)?);
-        let foot = [format!("thread {count}")];
+        let foot = [
+            format!("thread {}", thread.id()),
+            count(&thread, shown, args.all)?,
+        ];
         let extras = thread::Extras {
             whispers: &whispers,
             promised: &promised,
@@ -104,7 +106,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
         styles,
         zone: TimeZone::system(),
     };
-    let mut text = page.head(&thread, shown)?;
+    let mut text = page.head(&thread, shown, args.all)?;
     for turn in turns {
         page.turn(turn, (&whispers, &promised), &mut text);
     }
@@ -134,12 +136,14 @@ fn promised(thread: &Thread, turns: &[&[Message]]) -> Vec<Promised> {
 }
 
 /// Describes how many messages of a thread are shown.
-fn count(thread: &Thread, shown: usize) -> Result<String, Error> {
+fn count(thread: &Thread, shown: usize, all: bool) -> Result<String, Error> {
     let count = thread.count()?;
-    let all = kd_app::words::count(count as u64, "message");
+    let whole = kd_app::words::count(count as u64, "message");
     Ok(match shown < count {
-        true => format!("{shown} of {all} (--all for the whole thread)"),
-        false => all,
+        false => whole,
+        // The others cannot be read.
+        true if all => format!("{shown} of {whole}"),
+        true => format!("{shown} of {whole} (--all for the whole thread)"),
     })
 }
 
@@ -163,8 +167,8 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn head(&self, thread: &Thread, shown: usize) -> Result<String, Error> {
-        let said = count(thread, shown)?;
+    fn head(&self, thread: &Thread, shown: usize, all: bool) -> Result<String, Error> {
+        let said = count(thread, shown, all)?;
         let dot = self.styles.glyph("·", "-");
         let id = clean::line(&thread.id().0);
         let origins: String = origins(thread)
