@@ -726,18 +726,43 @@ fn only(fits: impl Iterator<Item = bool>) -> Option<usize> {
 }
 
 /// Minimum probability of an answer that only the [weights](learned) find.
-const ALONE_MIN: f32 = 0.9;
+const ALONE_MIN: f32 = 0.8;
+/// Minimum probability of an option that is not named near the end of the reply, and of yes and no, which need not be named.
+const IMPLIED_MIN: f32 = 0.95;
+const SIDE_MIN: f32 = 0.9;
 /// Minimum probability of an answer that the rules find too.
-const WITH_RULES_MIN: f32 = 0.1;
+const WITH_RULES_MIN: f32 = 0.2;
+/// Minimum probability of "no answer" at which a sentence is not an answer as a whole.
+const NONE_MIN: f32 = 0.5;
+/// Maximum number of words, and of Han characters, of a text that is an answer as a whole however it is worded.
+const BARE_WORDS_MAX: usize = 5;
+const BARE_HAN_MAX: usize = 10;
 
 /// Reads prose twice, by rules and by learned weights: an answer of the rules that the weights do not expect stays open,
 /// and what the rules leave open is read if the weights are sure.
 fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
     let read = by_rules(wanted, text);
-    let Some(ranked) = learned::rank(wanted, text) else {
-        return read;
-    };
+    match learned::rank(wanted, text) {
+        Some(ranked) => joined(wanted, text, read, &ranked),
+        None => read,
+    }
+}
+
+/// Joins what the rules and the weights say.
+fn joined(
+    wanted: &Wanted,
+    text: &str,
+    read: Result<(Answer, Step), Unread>,
+    ranked: &learned::Ranked,
+) -> Result<(Answer, Step), Unread> {
     match &read {
+        // The rules find short texts by a label or a mark, or take a whole sentence.
+        Ok((Answer::Text(said), _)) if matches!(wanted, Wanted::Short) => match ranked.best() {
+            _ if is_bare(said) || prose::bare(text) != *said => read,
+            Some((answer, share)) if share >= ALONE_MIN => Ok((answer.clone(), Step::Weights)),
+            _ if ranked.none() >= NONE_MIN => Err(Unread::Missing),
+            _ => read,
+        },
         Ok((answer, _))
             if ranked
                 .of(answer)
@@ -745,11 +770,29 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
         {
             Err(Unread::Ambiguous)
         }
+        Err(Unread::Ambiguous) if matches!(wanted, Wanted::Short) => read,
         Err(why) if why.is_worth_asking() && !ends_open(wanted, text) => match ranked.best() {
-            Some((answer, share)) if share >= ALONE_MIN => Ok((answer.clone(), Step::Weights)),
+            Some((answer, share)) if share >= least_share(wanted, answer, ranked) => {
+                Ok((answer.clone(), Step::Weights))
+            }
             _ => read,
         },
         _ => read,
+    }
+}
+
+/// Returns whether a text has few words.
+fn is_bare(text: &str) -> bool {
+    text.split_whitespace().count() <= BARE_WORDS_MAX
+        && text.chars().filter(|c| language::is_han(*c)).count() <= BARE_HAN_MAX
+}
+
+/// Returns the minimum probability of an answer that the rules leave open.
+fn least_share(wanted: &Wanted, answer: &Answer, ranked: &learned::Ranked) -> f32 {
+    match wanted {
+        Wanted::Option(options) if options.is_yes_no() => SIDE_MIN,
+        Wanted::Option(_) if !ranked.ends_with(answer) => IMPLIED_MIN,
+        _ => ALONE_MIN,
     }
 }
 
@@ -933,8 +976,10 @@ fn short(text: &str) -> Said<Answer> {
     {
         return Said::Words(Answer::Text(marked));
     }
+    // One sentence may be the answer as a whole.
     let whole = prose::bare(text);
-    match !whole.is_empty() && whole.len() <= SHORT_BYTES_MAX && !whole.contains('\n') {
+    let one = !whole.contains('\n') && prose::sentences(&whole).len() < 2;
+    match !whole.is_empty() && whole.len() <= SHORT_BYTES_MAX && one {
         true => Said::Words(Answer::Text(whole)),
         false => Said::Nothing,
     }

@@ -8,7 +8,7 @@ use kd_reading::kinds::{self, Kind};
 use kd_reading::{Answer, Options, Step, Unread, Wanted, read};
 use serde_json::Value;
 
-/// Returns the text of a corpus.
+/// Returns the text of a corpus. `hinted.jsonl` only teaches the learned weights.
 fn corpus(file: &str) -> &'static str {
     match file {
         "tuned.jsonl" => include_str!("data/replies/tuned.jsonl"),
@@ -43,6 +43,8 @@ fn corpus(file: &str) -> &'static str {
         "consulted.jsonl" => include_str!("data/replies/consulted.jsonl"),
         "advised.jsonl" => include_str!("data/replies/advised.jsonl"),
         "supported.jsonl" => include_str!("data/replies/supported.jsonl"),
+        "appraised.jsonl" => include_str!("data/replies/appraised.jsonl"),
+        "implied.jsonl" => include_str!("data/replies/implied.jsonl"),
         "blind.jsonl" => include_str!("data/replies/blind.jsonl"),
         "questions-seats.jsonl" => include_str!("data/replies/questions-seats.jsonl"),
         "questions-advice.jsonl" => include_str!("data/replies/questions-advice.jsonl"),
@@ -170,6 +172,9 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
     measured_to("consulted.jsonl", 90);
     measured_to("advised.jsonl", 88);
     measured_to("supported.jsonl", 93);
+    // Many tell their answer in other words than the question's.
+    measured_to("appraised.jsonl", 94);
+    measured_to("implied.jsonl", 72);
     assert!(readable + held_out >= 300, "{readable} {held_out}");
 }
 
@@ -191,7 +196,7 @@ fn replies_that_nobody_tuned_to() {
             (None, Err(_)) => {}
         }
     }
-    assert_eq!((right, unread, misread, invented), (147, 25, 4, 1));
+    assert_eq!((right, unread, misread, invented), (152, 23, 1, 1));
 }
 
 /// Returns the kind of a question in the words of the corpora.
@@ -453,11 +458,7 @@ fn what_an_answer_rules_out_is_no_refusal() {
         ("yes-no", "No. I won't ship this.", "no"),
         ("number", "I will not round: 17*23 = 391", "391"),
         ("number", "I'm not able to run code, but it is 391.", "391"),
-        (
-            "text",
-            "I won't use Go here. Rust is the better choice",
-            "I won't use Go here. Rust is the better choice",
-        ),
+        ("text", "I won't use Go here.\n\nAnswer: Rust", "Rust"),
     ] {
         let said = said(kind, reply).map(|(answer, _)| answer);
         assert_eq!(said.as_deref(), Ok(want), "{reply}");

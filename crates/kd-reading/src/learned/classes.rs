@@ -28,10 +28,18 @@ const CLASSES: &[(&str, &str)] = &[
         "say",
         "say says said think thinks thought argue argues argued suggest suggests suggested claim claims claimed \
          believe believes prefer prefers preferred propose proposes proposed insist* mention* wrote writes points \
-         call calls called sagt sagen meint denkt denken glaubt glauben schlägt vorgeschlagen behauptet behaupten \
+         sagt sagen meint denkt denken glaubt glauben schlägt vorgeschlagen behauptet behaupten \
          bevorzugt argumentiert dit disent pense pensent croit croient proposent préfère préfèrent suggère \
          affirme dice dicen piensa piensan cree creen propone proponen prefiere prefieren sugiere afirma 说 认为 觉得 \
          建议 主张 提议 提到 指出 以为",
+    ),
+    (
+        "called",
+        "call calls called known_as known termed named named_after looking_for refers_to nennt nennen nennt_sich \
+         genannt gesucht gesuchte gemeint bezeichnet bezeichnet_man spricht_man handelt_es_sich gilt lautet heißt \
+         s'appelle appelle appellent nommé nomme désigne il_s'agit s'agit cherchez cherches recherché intitulé \
+         se_llama llama llaman llamado denomina denominado se_trata trata buscas buscáis refiere conocido conocida \
+         叫 叫做 叫作 称为 称作 名为 属于 应填 应该填 位于",
     ),
     (
         "choose",
@@ -127,7 +135,7 @@ const CLASSES: &[(&str, &str)] = &[
     ),
     (
         "be",
-        "is are was be would_be it's that's ist sind wäre war lautet heißt est sont serait c'est était es son \
+        "is are was be would_be it's that's ist sind wäre war est sont serait c'est était es son \
          sería era ser 是 就是 为 即",
     ),
     (

@@ -1,9 +1,9 @@
 //! The features of each candidate in a reply, hashed: the words and classes around its mentions, their places
 //! in the sentence and in the reply, how often and how last it is named. The last row is "no answer".
 
-use super::tokens::{self, Sentence, Token, is_stop};
+use super::tokens::{self, Mention, Sentence, Token, is_stop};
 use super::view::{BEGIN, END, Row, View, feature, stem, view, word};
-use super::whole::{of_candidate, of_reply};
+use super::whole::{of_candidate, of_reply, of_tail};
 
 /// Maximum number of mentions of a sentence that are looked at: the first ones and the last ones.
 const MENTIONS_MAX: (usize, usize) = (4, 8);
@@ -49,6 +49,10 @@ pub(super) fn of(sides: bool, candidates: usize, sentences: &[Sentence]) -> Vec<
     }
     for (item, row) in rows.iter_mut().enumerate().take(candidates) {
         of_candidate(row, item, candidates, &views, &named, sides);
+        of_tail(row, Some(item), &views, &named);
+    }
+    if let Some(none) = rows.last_mut() {
+        of_tail(none, None, &views, &named);
     }
     of_reply(&mut rows, &views, sides);
     for row in &mut rows {
@@ -98,6 +102,16 @@ impl At<'_, '_> {
         if view.tokens[self.at].quoted {
             self.add(&["quoted"]);
         }
+        if !mention.shape.is_empty() {
+            self.shape(mention);
+        }
+        if mention.hint {
+            let (left, right) = (self.word(-1), self.word(1));
+            self.add(&["hint"]);
+            self.add(&["hint at", named, sole]);
+            self.add(&["hint left", left]);
+            self.add(&["hint right", right]);
+        }
         if mention.end - mention.start == 1 {
             let (left, right) = (self.word(-1), self.word(1));
             self.add(&["letter"]);
@@ -115,6 +129,33 @@ impl At<'_, '_> {
                 self.add(&[name, first, if named { "#" } else { "" }]);
             }
         }
+    }
+
+    /// Adds the form of a text that may be a short answer.
+    fn shape(&mut self, mention: Mention) {
+        const WORDS_MAX: usize = 5;
+        let view = self.view;
+        let (shape, place) = (mention.shape, view.place);
+        let (left, right) = (self.word(-1), self.word(1));
+        let own = view.classes.iter().position(|(at, _)| *at == self.at);
+        let before = own.and_then(|own| own.checked_sub(1));
+        let class = before.map_or(BEGIN, |n| view.classes[n].1);
+        let text = view.sentence.text.get(mention.start..mention.end);
+        let text = text.unwrap_or_default();
+        let words = text.split_whitespace().count().min(WORDS_MAX).to_string();
+        let capital = match text.starts_with(char::is_uppercase) {
+            true => "A",
+            false => "a",
+        };
+        let begins = if self.at == 0 { "begins" } else { "" };
+        self.add(&["shape", shape]);
+        self.add(&["shape words", shape, &words, capital, begins]);
+        self.add(&["shape at", shape, capital, place, view.named]);
+        self.add(&["shape left", shape, left]);
+        self.add(&["shape right", shape, right]);
+        self.add(&["shape class", shape, class]);
+        self.add(&["shape class at", shape, class, place]);
+        self.add(&["shape reply", shape, capital, view.length, place]);
     }
 
     /// Returns the word at a distance from the mention.

@@ -7,24 +7,31 @@
 
 mod classes;
 mod features;
+mod found;
+mod hints;
+mod spans;
 mod tokens;
 #[cfg(test)]
 mod train;
 mod view;
 mod whole;
 
-use super::language::{Language, is_han};
-use super::{Answer, Options, Wanted, amounts, clauses, plain};
-use tokens::{Mention, Sentence};
+use super::{Answer, Wanted, clauses, plain};
+use found::Finder;
+use tokens::Sentence;
 
-/// The weights of choices, numbers, and yes and no: a scale as `f32`, then one byte for each feature.
-const WEIGHTS: [&[u8]; 3] = [
+/// The weights of choices, numbers, yes and no, and short texts: a scale as `f32`, then one byte for each feature.
+const WEIGHTS: [&[u8]; 4] = [
     include_bytes!("weights/choice.bin"),
     include_bytes!("weights/number.bin"),
     include_bytes!("weights/side.bin"),
+    include_bytes!("weights/text.bin"),
 ];
-/// Maximum number of different numbers among which one is read.
-const NUMBERS_MAX: usize = 48;
+
+/// The kind of yes and no.
+const SIDE: usize = 2;
+/// Number of sentences at the end of a reply in which an answer ends it.
+const END_SENTENCES: usize = 2;
 
 /// The candidates of a reply.
 struct Reply {
@@ -37,8 +44,10 @@ struct Reply {
 /// The result of the weights: the probability of each candidate.
 pub(super) struct Ranked {
     shares: Vec<(Answer, f32)>,
-    /// Whether the reply names each candidate.
+    /// Whether the reply names each candidate, or need not.
     named: Vec<bool>,
+    /// Whether one of the last sentences names each candidate.
+    ends: Vec<bool>,
 }
 
 impl Ranked {
@@ -51,6 +60,17 @@ impl Ranked {
             }
         }
         best
+    }
+
+    /// Returns the probability of "no answer".
+    pub(super) fn none(&self) -> f32 {
+        1.0 - self.shares.iter().map(|(_, share)| share).sum::<f32>()
+    }
+
+    /// Returns whether one of the last sentences names an answer.
+    pub(super) fn ends_with(&self, answer: &Answer) -> bool {
+        let mut all = self.shares.iter().zip(&self.ends);
+        all.any(|((other, _), ends)| *ends && other == answer)
     }
 
     /// Returns the probability of an answer; `None` if the reply does not name it.
@@ -66,26 +86,42 @@ impl Ranked {
 /// Ranks the candidates of a text; `None` for kinds without weights.
 pub(super) fn rank(wanted: &Wanted, text: &str) -> Option<Ranked> {
     let reply = reply(wanted, text)?;
-    let rows = features::of(reply.kind == 2, reply.answers.len(), &reply.sentences);
+    let rows = features::of(reply.kind == SIDE, reply.answers.len(), &reply.sentences);
     let (scale, weights) = WEIGHTS[reply.kind].split_first_chunk::<4>()?;
     let scale = f32::from_le_bytes(*scale);
     let score = |row: &view::Row| -> f32 {
-        let sum = row.iter().filter_map(|f| weights.get(usize::from(*f)));
+        let sum = row.iter().filter_map(|f| weights.get(*f as usize));
         let sum: i32 = sum.map(|w| i32::from(w.cast_signed())).sum();
         #[allow(clippy::cast_precision_loss, reason = "sums of bytes are small")]
         let sum = sum as f32;
         sum * scale
     };
     let shares = softmax(&rows.iter().map(score).collect::<Vec<f32>>());
-    let names = |item: usize| {
-        let mut all = reply.sentences.iter().flat_map(|s| &s.mentions);
-        all.any(|m| m.item == item)
-    };
-    let named = (0..reply.answers.len()).map(names).collect();
-    Some(Ranked {
+    Some(ranked(reply, &shares))
+}
+
+/// Joins the candidates of a reply with their probabilities.
+fn ranked(reply: Reply, shares: &[f32]) -> Ranked {
+    // Yes and no are often told in other words.
+    let mut named = vec![reply.kind == SIDE; reply.answers.len()];
+    let mut ends = vec![false; reply.answers.len()];
+    for (at, sentence) in reply.sentences.iter().enumerate() {
+        let is_end = at + END_SENTENCES >= reply.sentences.len();
+        for mention in &sentence.mentions {
+            if let (Some(named), Some(ends)) =
+                (named.get_mut(mention.item), ends.get_mut(mention.item))
+            {
+                *named = true;
+                *ends |= is_end && !mention.hint;
+            }
+        }
+    }
+    let shares = reply.answers.into_iter().zip(shares.iter().copied());
+    Ranked {
         named,
-        shares: reply.answers.into_iter().zip(shares).collect(),
-    })
+        ends,
+        shares: shares.collect(),
+    }
 }
 
 fn softmax(scores: &[f32]) -> Vec<f32> {
@@ -97,54 +133,24 @@ fn softmax(scores: &[f32]) -> Vec<f32> {
 
 /// Finds the candidates of a text.
 fn reply(wanted: &Wanted, text: &str) -> Option<Reply> {
-    let mut numbers: Vec<String> = Vec::new();
     let plain = match wanted {
-        Wanted::Option(_) => text.replace('’', "'"),
         Wanted::Number => {
             let lines: Vec<String> = text.lines().map(plain::plain_latex).collect();
             with_first_number(lines.join("\n"))
         }
-        _ => return None,
+        _ => text.replace('’', "'"),
     };
-    let language = Language::of(&plain);
-    let mut sentences = Vec::new();
-    for sentence in clauses::split(&plain) {
-        let mut mentions = Vec::new();
-        match wanted {
-            Wanted::Option(options) => mentions = options_in(options, &sentence.text),
-            _ => {
-                for found in amounts::numbers_of(&sentence, language) {
-                    let item = numbers.iter().position(|key| *key == found.key);
-                    if item.is_none() && numbers.len() == NUMBERS_MAX {
-                        continue;
-                    }
-                    mentions.push(Mention {
-                        item: item.unwrap_or(numbers.len()),
-                        start: found.start,
-                        end: found.end,
-                        rejected: false,
-                    });
-                    if item.is_none() {
-                        numbers.push(found.key);
-                    }
-                }
-            }
-        }
-        sentences.push(Sentence {
+    let mut finder = Finder::new(wanted, &plain)?;
+    let sentences: Vec<Sentence> = clauses::split(&plain)
+        .into_iter()
+        .map(|sentence| Sentence {
+            mentions: finder.find(&sentence),
             form: form(sentence.form),
             text: sentence.text,
-            mentions,
-        });
-    }
-    let (kind, answers) = match wanted {
-        Wanted::Option(options) => {
-            let kind = if options.is_yes_no() { 2 } else { 0 };
-            (kind, (0..options.count()).map(Answer::Option).collect())
-        }
-        _ => (1, numbers.into_iter().map(Answer::Text).collect()),
-    };
-    let named = !sentences.is_empty();
-    named.then_some(Reply {
+        })
+        .collect();
+    let (kind, answers) = finder.answers();
+    (!sentences.is_empty()).then_some(Reply {
         kind,
         answers,
         sentences,
@@ -161,41 +167,6 @@ fn with_first_number(text: String) -> String {
         }
         _ => text,
     }
-}
-
-/// Finds the options in a sentence, with the capital letters that may be words: `A wins`.
-fn options_in(options: &Options, sentence: &str) -> Vec<Mention> {
-    let found = options.mentions(sentence).into_iter();
-    let mut mentions: Vec<Mention> = found
-        .map(|m| Mention {
-            item: m.item,
-            start: m.start,
-            end: m.end,
-            rejected: m.rejected,
-        })
-        .collect();
-    let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !is_han(c) || c == '\'');
-    for (item, name) in options.names().enumerate() {
-        let letter = name.to_uppercase();
-        if letter.len() != 1 {
-            continue;
-        }
-        for (start, _) in sentence.match_indices(&letter) {
-            let end = start + 1;
-            let (before, behind) = (&sentence[..start], &sentence[end..]);
-            let free = !word(before.chars().next_back()) && !word(behind.chars().next());
-            if free && mentions.iter().all(|m| end <= m.start || m.end <= start) {
-                mentions.push(Mention {
-                    item,
-                    start,
-                    end,
-                    rejected: false,
-                });
-            }
-        }
-    }
-    mentions.sort_by_key(|m| m.start);
-    mentions
 }
 
 fn form(form: Option<clauses::Form>) -> &'static str {

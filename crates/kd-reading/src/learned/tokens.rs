@@ -20,6 +20,23 @@ pub(super) struct Mention {
     pub(super) end: usize,
     /// Whether the clause rejects it.
     pub(super) rejected: bool,
+    /// Whether words only point at it.
+    pub(super) hint: bool,
+    /// What a short text looks like; empty for other candidates.
+    pub(super) shape: &'static str,
+}
+
+impl Mention {
+    pub(super) fn new(item: usize, start: usize, end: usize) -> Self {
+        Self {
+            item,
+            start,
+            end,
+            rejected: false,
+            hint: false,
+            shape: "",
+        }
+    }
 }
 
 /// A word, a sign, or a mention.
@@ -72,9 +89,12 @@ pub(super) fn of(sentence: &Sentence) -> Vec<Token> {
             let double = text[end..].starts_with('*');
             end += usize::from(double);
             bold ^= double;
-        } else if matches!(c, '"' | '“' | '”' | '„' | '«' | '»' | '「' | '」') {
+        } else if matches!(
+            c,
+            '"' | '“' | '”' | '„' | '«' | '»' | '「' | '」' | '《' | '》' | '`'
+        ) {
             quoted = !quoted;
-        } else if !c.is_whitespace() && !matches!(c, '_' | '`' | '\'') {
+        } else if !c.is_whitespace() && !matches!(c, '_' | '\'') {
             word.push(sign(c));
         }
         if mention.is_some() || !word.is_empty() {

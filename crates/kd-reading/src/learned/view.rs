@@ -3,12 +3,12 @@
 use super::tokens::{self, Sentence, Token};
 
 /// The logarithm of the number of weights.
-pub(super) const BITS: u32 = 16;
+pub(super) const BITS: u32 = 18;
 /// The features of one row, without repetition.
-pub(super) type Row = Vec<u16>;
+pub(super) type Row = Vec<u32>;
 
 /// Returns the index of a feature.
-pub(super) fn feature(parts: &[&str]) -> u16 {
+pub(super) fn feature(parts: &[&str]) -> u32 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for part in parts {
         for byte in part.bytes().chain([0x1f]) {
@@ -17,7 +17,7 @@ pub(super) fn feature(parts: &[&str]) -> u16 {
         }
     }
     let folded = hash ^ (hash >> 24) ^ (hash >> 48);
-    u16::try_from(folded & ((1 << BITS) - 1)).unwrap_or_default()
+    u32::try_from(folded & ((1 << BITS) - 1)).unwrap_or_default()
 }
 
 /// A sentence with its tokens, and its place in the reply.

@@ -1,7 +1,7 @@
 //! Features of a reply as a whole.
 
 use super::tokens::Token;
-use super::view::{END, Row, View, feature, stem};
+use super::view::{END, Row, View, feature, stem, word};
 
 /// Adds what the whole reply shows about a candidate.
 pub(super) fn of_candidate(
@@ -25,6 +25,10 @@ pub(super) fn of_candidate(
             }
         }
     }
+    let full = views
+        .iter()
+        .flat_map(|v| &v.sentence.mentions)
+        .any(|m| m.item == item && !m.hint);
     let distinct = number(counts.iter().filter(|(count, _)| *count > 0).count());
     let (count, rejected) = counts[item];
     let others = || {
@@ -81,6 +85,45 @@ pub(super) fn of_candidate(
     add(&["often", often, distinct]);
     add(&["is last", is_last, often]);
     add(&["after", number(after)]);
+    if !full && count > 0 {
+        add(&["hints", number(count), often, is_last]);
+        add(&["hints ends", opens, ends]);
+    }
+}
+
+/// Adds the classes of what follows the last sentence with a mention: an answer in other words.
+pub(super) fn of_tail(row: &mut Row, item: Option<usize>, views: &[View], named: &[usize]) {
+    let Some(last) = named.last() else { return };
+    let own = match item {
+        None => "none",
+        Some(item) if !names(views, item) => "unnamed",
+        Some(item) => state(&views[*last], item),
+    };
+    let behind = &views[last + 1..];
+    row.push(feature(&["tail", own, number(behind.len())]));
+    let mut seen: Vec<&str> = behind
+        .iter()
+        .flat_map(|v| v.classes.iter().map(|(_, class)| *class))
+        .collect();
+    seen.sort_unstable();
+    seen.dedup();
+    for class in &seen {
+        row.push(feature(&["tail class", own, class]));
+    }
+    for view in behind {
+        for pair in view.classes.windows(2) {
+            row.push(feature(&["tail classes", own, pair[0].1, pair[1].1]));
+        }
+        let [first, second] = [0, 1].map(|n| word(view.tokens, Some(n)));
+        row.push(feature(&["tail opens", own, first]));
+        row.push(feature(&["tail opens", own, first, second]));
+    }
+}
+
+/// Returns whether a reply names a candidate.
+fn names(views: &[View], item: usize) -> bool {
+    let mut all = views.iter().flat_map(|v| &v.sentence.mentions);
+    all.any(|m| m.item == item)
 }
 
 fn number(count: usize) -> &'static str {
