@@ -420,11 +420,13 @@ mod tests {
             id: SECRET.into(),
             name: "read".into(),
             arguments: json!({"path": [text()], text(): 1}),
+            ..ToolCall::default()
         };
         let free = ToolCall {
             id: "2".into(),
             name: "read".into(),
             arguments: text().into(),
+            ..ToolCall::default()
         };
         let picture = |source| Said::Picture {
             picture: Picture {

@@ -181,6 +181,7 @@ fn request() -> Request {
     Request {
         attachments: Vec::new(),
         schema_of_user: false,
+        reads: false,
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             history: "Why?".into(),

@@ -10,9 +10,12 @@ use crate::adapters::{self, scripted};
 use crate::checkout::GitData;
 use crate::collect::{Collected, Collector, Counted, Untimed};
 use crate::env::Env;
+use crate::folder::FolderReader;
 use crate::guard::{
-    Backoff, Gate, Gated, Model, Paid, Rate, Redraw, Retry, Silence, Total, Untouched,
+    Backoff, Folder, Gate, Gated, Model, Paid, Rate, Reads, Redraw, Retry, Silence, Total,
+    Untouched,
 };
+use crate::keys::Key;
 use crate::providers::{Clients, Service};
 use crate::spending::{Day, Spending};
 use crate::transport::http::Http;
@@ -50,6 +53,18 @@ pub struct Options {
     pub folder: Option<PathBuf>,
     /// Gathers requests to services with batch endpoints, if there is one.
     pub collector: Option<Collector>,
+    /// Reads the folder for members at a service that may. Without it, no such member reads files.
+    pub reader: Option<Reader>,
+}
+
+/// Reads the folder for members at a service.
+#[derive(Clone)]
+pub struct Reader(pub Arc<dyn FolderReader>);
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reader")
+    }
 }
 
 /// Backends of the program that uses this crate, by name. They hide configured ones of that name.
@@ -95,6 +110,8 @@ pub struct Backends {
     git_data: Option<GitData>,
     collector: Option<Collector>,
     gate: Option<Arc<dyn Gate>>,
+    /// Unset where other machines ask.
+    reader: Option<Reader>,
 }
 
 /// Creates a member's backend: one row for each kind that is neither an HTTP service nor an agent program.
@@ -133,6 +150,10 @@ impl Backends {
             backoff: options.backoff,
             git_data: options.git_data,
             collector: options.collector,
+            // What other machines ask reads no files here.
+            reader: options
+                .reader
+                .filter(|_| options.gate.is_none() && !config.serves_others),
             gate: options.gate,
         }
     }
@@ -474,12 +495,27 @@ impl Backends {
                 ..self.backoff
             },
         );
-        let retrying: Arc<dyn Backend> = Arc::new(retrying);
+        let mut backend: Arc<dyn Backend> = Arc::new(retrying);
         if is_small {
-            let redrawn = Redraw::new(retrying, Model::Service);
-            return Ok(Arc::new(Total::new(Arc::new(redrawn))));
+            backend = Arc::new(Redraw::new(backend, Model::Service));
         }
-        Ok(Arc::new(Total::new(retrying)))
+        if let Some(Reader(reader)) = self.reader.clone().filter(|_| member.reads) {
+            let folder = Folder {
+                reader,
+                path: self.folder.clone(),
+                keys: self.keys(),
+            };
+            backend = Arc::new(Reads::new(backend, folder, spending.clone()));
+        }
+        Ok(Arc::new(Total::new(backend)))
+    }
+
+    /// Returns what finds the keys of all services, as far as they are known.
+    fn keys(&self) -> Arc<dyn Fn() -> Vec<Key> + Send + Sync> {
+        let known = crate::providers::KNOWN.iter().map(|known| known.name);
+        let names = self.providers.keys().map(String::as_str).chain(known);
+        let services: Vec<Arc<Service>> = names.filter_map(|name| self.service(name)).collect();
+        Arc::new(move || services.iter().flat_map(|s| s.known_keys()).collect())
     }
 
     /// Returns the service of a name; creates it on first use.

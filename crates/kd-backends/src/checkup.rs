@@ -57,6 +57,8 @@ pub struct Report {
     pub held_by: Option<HeldBy>,
     /// A description of `held_by`.
     pub read_only_by: Option<String>,
+    /// Whether it may read files of the folder in which it is asked with tools, which sends them to its service.
+    pub reads_files: bool,
     /// Whether it tried to write the file; absent if it is not an agent or did not answer.
     pub write_tried: Option<bool>,
     /// Seconds to the first piece of text or thinking.
@@ -80,6 +82,7 @@ pub async fn examine(
         member: member.name.to_string(),
         backend: member.backend.clone(),
         found: true,
+        reads_files: member.reads,
         ..Report::default()
     };
     let (billing, billed_to) = backends.billing(member);
@@ -215,6 +218,7 @@ fn question(member: &Member, agent: bool, limit: Duration) -> Request {
     Request {
         attachments: Vec::new(),
         schema_of_user: false,
+        reads: false,
         seat: member.name.clone(),
         prompt: Prompt {
             history: history.into(),

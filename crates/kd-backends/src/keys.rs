@@ -12,6 +12,8 @@ use tokio::io::AsyncReadExt;
 
 /// Timeout for a command that prints a key.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
+/// Minimum bytes of a key that is searched in files.
+const KEY_MIN: usize = 8;
 /// Maximum bytes read from a key file or a command's output.
 const KEY_MAX: u64 = 16 << 10;
 
@@ -40,6 +42,12 @@ impl Key {
     /// Returns the key itself, for the one place that sends it.
     pub(crate) fn expose(&self) -> &str {
         self.0.expose_secret()
+    }
+
+    /// Returns whether a text contains the key. Short ones are in many texts.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        let key = self.expose();
+        key.len() >= KEY_MIN && text.contains(key)
     }
 
     /// Removes the key from a text.
@@ -72,6 +80,18 @@ impl fmt::Display for KeySource {
 }
 
 impl KeySource {
+    /// Returns the key if no command has to run for it.
+    pub(crate) fn present(&self, env: &Env) -> Vec<Key> {
+        match self {
+            KeySource::Env(names) => {
+                let values = names.iter().filter_map(|name| env.get(name));
+                values.filter_map(|value| Key::new(&value)).collect()
+            }
+            KeySource::File(path) => from_file(path).into_iter().collect(),
+            KeySource::Command(_) => Vec::new(),
+        }
+    }
+
     /// Reads the key. `Ok(None)` if no environment variable is set; a file or command without a key is a failure,
     /// because it was configured explicitly.
     ///

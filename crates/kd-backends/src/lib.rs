@@ -19,6 +19,7 @@ pub mod depth;
 pub mod dialects;
 pub mod discovery;
 pub mod env;
+pub mod folder;
 pub mod guard;
 pub mod keys;
 mod mcp;
@@ -35,6 +36,7 @@ pub mod transport;
 
 pub use backends::{Backends, Options, OwnBackends};
 pub use env::Env;
+pub use folder::FolderReader;
 pub use guard::{Gate, GatedService};
 pub use spending::Spending;
 

@@ -5,6 +5,7 @@ use crate::env::Env;
 use crate::guard::{GatedService, Limit};
 use crate::keys::{Key, KeySource};
 use crate::transport::client::{self, Certificates, NoClient, is_loopback};
+use crate::transport::refused::RefusedTools;
 use kd_core::config::{Config, Price, ProviderConfig, Wire, own};
 use kd_core::ledger::{Billing, Payer};
 use kd_core::prices::{Prices, Tariff};
@@ -250,6 +251,8 @@ pub(crate) struct Service {
     forms: Mutex<BTreeMap<String, AskedForm>>,
     /// Files that its models refused.
     pub(crate) refused_files: RefusedFiles,
+    /// Models that refused tools.
+    pub(crate) refused_tools: RefusedTools,
     key: OnceCell<Option<Key>>,
     clients: Arc<Clients>,
     env: Env,
@@ -347,6 +350,7 @@ impl Service {
             loopback,
             forms: Mutex::default(),
             refused_files: RefusedFiles::default(),
+            refused_tools: RefusedTools::default(),
             model: config.model.clone(),
             limit: config
                 .requests_per_minute
@@ -445,6 +449,18 @@ impl Service {
             }
         };
         self.key.get_or_try_init(look).await.cloned()
+    }
+
+    /// Returns its keys as far as they are known without a command.
+    pub(crate) fn known_keys(&self) -> Vec<Key> {
+        let sources = self.sources.iter();
+        let mut keys: Vec<Key> = sources.flat_map(|s| s.present(&self.env)).collect();
+        keys.extend(self.key.get().cloned().flatten());
+        // The variables of a known service hold keys even where they are not used.
+        let row = known(&self.name).map_or(&[][..], |row| row.key_env);
+        let values = row.iter().filter_map(|name| self.env.get(name));
+        keys.extend(values.filter_map(|value| Key::new(&value)));
+        keys
     }
 
     /// Returns the failure if the key can only be in the environment and is not there. Reads no file, runs no command.

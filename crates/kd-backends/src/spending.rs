@@ -357,6 +357,32 @@ impl Spending {
         path.iter().filter_map(share).min()
     }
 
+    /// Reserves a call for a later request of this turn; release it with [`Permit::unsent`] when that is made. `None` if the
+    /// limit of calls does not also leave a call for the next request, for the turns that still wait, and for what is kept.
+    pub(crate) fn keep_a_call(&self) -> Option<Permit> {
+        let spare = {
+            let books = lock(&self.0.books);
+            let path = books.path(self.0.id);
+            let keep = books.keep(&path);
+            let spare = |id: &u64| {
+                let account = &books.nodes.get(id)?.account;
+                let used = account.committed().calls + keep.fixed.calls + keep.others;
+                let waiting = books.among(*id, self.0.id) - 1;
+                Some(account.ceiling().calls?.saturating_sub(used + waiting))
+            };
+            path.iter().filter_map(spare).min()
+        };
+        if spare.is_some_and(|calls| calls < 2) {
+            return None;
+        }
+        let nothing = Worst {
+            bytes: 0,
+            answer: Some(0),
+            price: Some(Price::default()),
+        };
+        self.reserve(nothing).ok()
+    }
+
     /// Returns whether tokens or money are limited.
     pub fn bounds_answers(&self) -> bool {
         let mut books = lock(&self.0.books);

@@ -87,6 +87,7 @@ async fn start(backends: &Backends, member: &Member) {
     let request = Request {
         attachments: Vec::new(),
         schema_of_user: false,
+        reads: false,
         seat: member.name.clone(),
         prompt: Prompt {
             turn: "Go.".into(),

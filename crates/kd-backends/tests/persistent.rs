@@ -120,6 +120,7 @@ fn request(question: &str) -> Request {
     Request {
         attachments: Vec::new(),
         schema_of_user: false,
+        reads: false,
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             history: question.into(),

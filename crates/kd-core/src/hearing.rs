@@ -84,6 +84,7 @@ mod tests {
                     name: text(),
                     id: String::new(),
                     arguments: serde_json::Value::Null,
+                    ..ToolCall::default()
                 },
             },
             Delta::Notice { text: text() },

@@ -200,6 +200,9 @@ pub struct Request {
     pub deadlines: Deadlines,
     /// Whether an agent may change files.
     pub writable: bool,
+    /// Whether a member at a service may read the user's folder with tools, if its backend has them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads: bool,
     /// Our tools that the model can call natively, and the conversation about them so far. Only for HTTP services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Box<ToolTalk>>,
@@ -221,6 +224,9 @@ pub struct ToolTalk {
     /// Which tools the model may or must call.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub choice: ToolChoice,
+    /// Whether the model can answer without these tools: they are left out if its service refuses them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
     /// Whether the model may make several calls at once; `None` leaves it to the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<bool>,
@@ -309,7 +315,7 @@ pub struct ToolSpec {
 }
 
 /// A tool call of a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The service's id of the call, which the result refers to.
     pub id: String,
@@ -317,6 +323,9 @@ pub struct ToolCall {
     pub name: String,
     /// Its arguments; text that is not JSON becomes a JSON string.
     pub arguments: serde_json::Value,
+    /// What the service wants to get back with the call (Gemini's `thoughtSignature`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
 }
 
 impl ToolCall {

@@ -32,6 +32,10 @@ pub struct Member {
     pub weight: f64,
     /// Whether it may change files.
     pub writable: bool,
+    /// Whether it may read the user's folder with tools, if a service answers for it. Not serialized: no file gives this
+    /// right.
+    #[serde(skip)]
+    pub reads: bool,
     /// The command and settings that start its agent program. Not serialized: a program from a file is never run.
     #[serde(skip)]
     pub launch: Launch,
@@ -51,6 +55,7 @@ impl Member {
             deadlines: Deadlines::default(),
             weight: 1.0,
             writable: false,
+            reads: false,
             launch: Launch::default(),
         }
     }

@@ -729,6 +729,7 @@ mod tests {
                 let request = Request {
                     attachments: Vec::new(),
                     schema_of_user: false,
+                    reads: false,
                     seat: SeatName::new("ada").unwrap(),
                     prompt: Prompt::default(),
                     sampling: Sampling::default(),

@@ -13,6 +13,8 @@ pub enum Step {
     Thinking(String),
     /// Calls a tool of this name with this input, which ends the answer.
     Tool(String, serde_json::Value),
+    /// Calls tools of these names with these arguments, which may be no JSON, all at once. Ends the answer.
+    Calls(Vec<(String, String)>),
     /// Sends these bytes unchanged.
     Raw(Arc<[u8]>),
     /// Sends these bytes unchanged, including the frames of the chunked coding.

@@ -293,6 +293,7 @@ async fn stream(socket: &mut TcpStream, wire: Wire, steps: &[Step]) -> io::Resul
                 chunk(socket, wire.text(text).as_bytes()).await?;
             }
             Step::Tool(name, input) => chunk(socket, wire.tool(name, input).as_bytes()).await?,
+            Step::Calls(calls) => chunk(socket, wire.calls(calls).as_bytes()).await?,
             Step::Thinking(text) => chunk(socket, wire.thinking(text).as_bytes()).await?,
             Step::Raw(bytes) => chunk(socket, bytes).await?,
             Step::Framed(bytes) => socket.write_all(bytes).await?,

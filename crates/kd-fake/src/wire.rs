@@ -89,46 +89,77 @@ impl Wire {
 
     /// Encodes a tool call, with the ending that belongs to it.
     pub fn tool(self, name: &str, input: &Value) -> String {
+        self.calls(&[(name.to_owned(), input.to_string())])
+    }
+
+    /// Encodes tool calls with these arguments, with the ending that belongs to them.
+    pub fn calls(self, calls: &[(String, String)]) -> String {
+        let numbered = (1..).zip(calls);
         match self {
             Wire::OpenAi => {
+                let calls: Vec<Value> = numbered
+                    .map(|(n, (name, arguments))| {
+                        json!({"index": n - 1, "id": format!("call{n}"), "type": "function",
+                            "function": {"name": name, "arguments": arguments}})
+                    })
+                    .collect();
                 data(
                     &json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "fake-1",
-                    "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "call1", "type": "function",
-                        "function": {"name": name, "arguments": input.to_string()}}]}, "finish_reason": null}]}),
+                    "choices": [{"index": 0, "delta": {"tool_calls": calls}, "finish_reason": null}]}),
                 ) + &data(
                     &json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}),
                 ) + "data: [DONE]\n\n"
             }
             Wire::Anthropic => {
-                event(
+                let mut text = event(
                     "content_block_stop",
                     &json!({"type": "content_block_stop", "index": 0}),
-                ) + &event(
-                    "content_block_start",
-                    &json!({"type": "content_block_start", "index": 1,
-                        "content_block": {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}}),
-                ) + &event(
-                    "content_block_delta",
-                    &json!({"type": "content_block_delta", "index": 1,
-                        "delta": {"type": "input_json_delta", "partial_json": input.to_string()}}),
-                ) + &event(
-                    "content_block_stop",
-                    &json!({"type": "content_block_stop", "index": 1}),
-                ) + &event(
+                );
+                for (n, (name, arguments)) in numbered {
+                    text += &event(
+                        "content_block_start",
+                        &json!({"type": "content_block_start", "index": n,
+                            "content_block": {"type": "tool_use", "id": format!("toolu_{n}"), "name": name, "input": {}}}),
+                    );
+                    text += &event(
+                        "content_block_delta",
+                        &json!({"type": "content_block_delta", "index": n,
+                            "delta": {"type": "input_json_delta", "partial_json": arguments}}),
+                    );
+                    text += &event(
+                        "content_block_stop",
+                        &json!({"type": "content_block_stop", "index": n}),
+                    );
+                }
+                text + &event(
                     "message_delta",
                     &json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}}),
                 ) + &event("message_stop", &json!({"type": "message_stop"}))
             }
-            Wire::Gemini => data(
-                &json!({"candidates": [{"content": {"role": "model", "parts": [{"functionCall": {"name": name, "args": input}}]},
-                    "finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 5}}),
-            ),
-            Wire::Responses => {
+            Wire::Gemini => {
+                let parts: Vec<Value> = numbered
+                    .map(|(n, (name, arguments))| {
+                        let arguments: Value =
+                            serde_json::from_str(arguments).unwrap_or(json!(arguments));
+                        json!({"functionCall": {"name": name, "args": arguments},
+                            "thoughtSignature": format!("signed{n}")})
+                    })
+                    .collect();
                 data(
-                    &json!({"type": "response.output_item.done", "output_index": 1,
-                    "item": {"type": "function_call", "id": "fc1", "call_id": "call1", "name": name,
-                        "arguments": input.to_string(), "status": "completed"}}),
-                ) + &responses_completed()
+                    &json!({"candidates": [{"content": {"role": "model", "parts": parts},
+                    "finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 5}}),
+                )
+            }
+            Wire::Responses => {
+                let mut text = String::new();
+                for (n, (name, arguments)) in numbered {
+                    text += &data(
+                        &json!({"type": "response.output_item.done", "output_index": n,
+                        "item": {"type": "function_call", "id": format!("fc{n}"), "call_id": format!("call{n}"), "name": name,
+                            "arguments": arguments, "status": "completed"}}),
+                    );
+                }
+                text + &responses_completed()
             }
         }
     }

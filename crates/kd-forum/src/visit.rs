@@ -333,6 +333,7 @@ impl Visit {
         Step::Ask(Box::new(Request {
             attachments: Vec::new(),
             schema_of_user: false,
+            reads: false,
             seat: self.member.name.clone(),
             prompt,
             sampling: self.member.sampling.clone(),
@@ -452,6 +453,7 @@ fn read_object(text: &str) -> Result<ToolCall, Refused> {
         id: String::new(),
         name,
         arguments: Value::Object(map),
+        ..ToolCall::default()
     })
 }
 

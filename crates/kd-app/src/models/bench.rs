@@ -129,6 +129,7 @@ async fn one(
     let mut answer = backends.seat(&member)?.ask(Request {
         attachments: Vec::new(),
         schema_of_user: false,
+        reads: false,
         seat,
         prompt: Prompt {
             rules: QUESTION.to_owned(),

@@ -152,9 +152,11 @@ fn add(contents: &mut Vec<Value>, said: &Said) {
         Said::User { text } => contents.push(json!({"role": "user", "parts": [{"text": text}]})),
         Said::Agent { text, calls } => {
             let words = (!text.is_empty()).then(|| json!({"text": text}));
-            let calls = calls
-                .iter()
-                .map(|c| json!({"functionCall": {"name": c.name, "args": c.arguments}}));
+            let calls = calls.iter().map(|c| {
+                let mut part = json!({"functionCall": {"name": c.name, "args": c.arguments}});
+                parts::put(&mut part, "thoughtSignature", c.signature.as_ref());
+                part
+            });
             let parts: Vec<Value> = words.into_iter().chain(calls).collect();
             contents.push(json!({"role": "model", "parts": parts}));
         }
@@ -234,10 +236,11 @@ impl Decoder for Reading {
         {
             let text = part.text.as_deref().unwrap_or_default();
             if let Some(call) = part.call {
-                out.call(
+                out.signed_call(
                     &call.id.unwrap_or_default(),
                     &call.name,
                     &call.args.to_string(),
+                    part.signature,
                 );
             } else if part.thought {
                 out.thinking(text)
@@ -332,6 +335,9 @@ struct Part<'a> {
     thought: bool,
     #[serde(default, rename = "functionCall")]
     call: Option<FunctionCall>,
+    /// Models from version 3 on want it back with the call.
+    #[serde(default, rename = "thoughtSignature")]
+    signature: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -5,7 +5,7 @@ use crate::attachments;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
-use kd_core::request::{Said, ToolChoice};
+use kd_core::request::{Said, ToolChoice, ToolTalk};
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde::Deserialize;
@@ -70,8 +70,10 @@ impl Dialect for OpenAi {
             "stop",
             (!sampling.stop.is_empty()).then_some(&sampling.stop),
         );
-        // Services refuse an empty list.
-        if let Some(talk) = talk.filter(|talk| !talk.tools.is_empty()) {
+        // Services refuse an empty list. Some ignore that no tool may be called; OpenRouter wants the tools of earlier calls.
+        let is_router = base.contains("://openrouter.ai/");
+        let offers = |talk: &&ToolTalk| talk.choice != ToolChoice::None || is_router;
+        if let Some(talk) = talk.filter(|talk| !talk.tools.is_empty()).filter(offers) {
             let tools = talk.tools.iter().map(|t| {
                 json!({"type": "function", "function": {"name": t.name, "description": t.doc, "parameters": t.schema}})
             });
@@ -79,7 +81,7 @@ impl Dialect for OpenAi {
             parts::put(&mut body, "tool_choice", choice(&talk.choice));
             parts::put(&mut body, "parallel_tool_calls", talk.parallel);
         }
-        if base.contains("://openrouter.ai/") {
+        if is_router {
             body["usage"] = json!({"include": true});
         }
         if let Some(schema) = &request.schema {

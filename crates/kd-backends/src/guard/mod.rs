@@ -2,7 +2,7 @@
 //!
 //! The order, from the outside in:
 //!
-//! - HTTP services: [`Total`], for small models on this machine [`Redraw`], [`Retry`], [`Rate`] or, in a fleet, [`Gated`], [`Silence`], the service. Each request is reserved where it is
+//! - HTTP services: [`Total`], for members that may read the folder [`Reads`], for small models on this machine [`Redraw`], [`Retry`], [`Rate`] or, in a fleet, [`Gated`], [`Silence`], the service. Each request is reserved where it is
 //!   sent.
 //! - Agent programs: [`Total`], [`Silence`], [`Untouched`], [`Paid`], the program.
 //! - The built-in model and scripts: [`Total`], for models [`Redraw`], [`Silence`], [`Paid`], the model.
@@ -15,6 +15,7 @@ mod deadline;
 mod gate;
 mod paid;
 mod rate;
+mod reads;
 mod redraw;
 mod retry;
 mod snapshot;
@@ -24,6 +25,8 @@ pub use deadline::{Silence, Total};
 pub use gate::{Gate, Gated, GatedService};
 pub use paid::Paid;
 pub use rate::{Limit, Rate};
+pub use reads::ROUNDS_MAX;
+pub(crate) use reads::{Folder, Reads};
 pub use redraw::{Model, Redraw};
 pub use retry::{Backoff, Retry};
 pub use untouched::Untouched;

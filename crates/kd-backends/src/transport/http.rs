@@ -9,6 +9,7 @@ use crate::providers::{AskedForm, Service};
 use crate::spending::{Permit, Spending, Worst};
 use crate::status;
 use crate::transport::body::{Written, cache_key};
+use crate::transport::refused::{no_tools, offers_optional, refuses_tools};
 use crate::transport::sse::{Event, Splitter, TooLong};
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -129,6 +130,17 @@ impl Out {
     /// Adds a tool call by the model. Arguments that are not valid JSON are passed on as text; the executor of the call
     /// reports the error.
     pub(crate) fn call(&mut self, id: &str, name: &str, arguments: &str) {
+        self.signed_call(id, name, arguments, None);
+    }
+
+    /// Adds a tool call with what the service wants to get back with it.
+    pub(crate) fn signed_call(
+        &mut self,
+        id: &str,
+        name: &str,
+        arguments: &str,
+        signature: Option<String>,
+    ) {
         self.grow(arguments);
         let arguments = match arguments.trim() {
             "" => serde_json::Value::Object(serde_json::Map::new()),
@@ -138,6 +150,7 @@ impl Out {
             id: id.to_owned(),
             name: name.to_owned(),
             arguments,
+            signature,
         };
         self.deltas.push_back(Delta::Call { call });
     }
@@ -466,8 +479,8 @@ impl Call {
 
     /// Sends the request; returns a successful response. If a service refuses the form of the answer, asks again with a
     /// less strict one, and keeps that for later requests unless the schema is the user's. If it refuses a request with
-    /// files, asks again without them, and does not send them to this model again: most models that read no pictures are
-    /// known only by their refusal.
+    /// files, or tools that it can do without, asks again without them, and does not send them to this model again: most models
+    /// that read no pictures or call no tools are known only by their refusal.
     async fn begin(
         &mut self,
         request: &mut Request,
@@ -479,8 +492,24 @@ impl Call {
         if let Some(why) = known.find(&self.model, &request.attachments) {
             unseen.extend(leave_out(request, |_| false, &why));
         }
+        if offers_optional(request) && self.service.refused_tools.has(&self.model) {
+            request.tools = None;
+        }
+        if request.tools.is_some() && request.reads {
+            // Services refuse tools together with a schema.
+            form = AskedForm::Words;
+        }
         loop {
             match self.send(request, form).await {
+                Err(Refusal::Tools(failure)) => {
+                    request.tools = None;
+                    form = self.service.form(&self.model);
+                    if self.service.refused_tools.add(&self.model) {
+                        unseen.push(Delta::Notice {
+                            text: no_tools(&request.seat, &failure),
+                        });
+                    }
+                }
                 Err(Refusal::Form(_)) if form != AskedForm::Words => {
                     form = self.service.less_strict(&self.model, request, form);
                 }
@@ -581,6 +610,9 @@ impl Call {
         }
         let failure = status::of(&self.service, &self.model, code.as_u16(), &headers, &body);
         let refuses_files = matches!(code.as_u16(), 400 | 404 | 413 | 415 | 422 | 501);
+        if offers_optional(request) && refuses_tools(code.as_u16(), &body) {
+            return Err(Refusal::Tools(failure));
+        }
         Err(match request.schema.is_some() {
             true if refuses_form(code.as_u16(), &body) => Refusal::Form(failure),
             _ if refuses_files && !request.attachments.is_empty() => Refusal::Files(failure),
@@ -650,6 +682,8 @@ fn refuses_all(code: u16) -> bool {
 enum Refusal {
     /// The service does not support the requested form of the answer.
     Form(Failure),
+    /// The service does not support tools, which the request can do without.
+    Tools(Failure),
     /// The request carries files, which may be why.
     Files(Failure),
     /// Anything else.

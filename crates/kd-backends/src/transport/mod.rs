@@ -11,6 +11,7 @@ mod outlet;
 #[cfg(target_os = "linux")]
 mod proc;
 pub mod process;
+pub(crate) mod refused;
 pub mod rights;
 #[cfg(target_os = "linux")]
 mod signals;

@@ -117,6 +117,7 @@ pub fn request() -> Request {
     Request {
         attachments: Vec::new(),
         schema_of_user: false,
+        reads: false,
         seat: SeatName::new("ada").unwrap(),
         prompt: Prompt {
             rules: "RULES".into(),

@@ -149,6 +149,7 @@ pub(super) fn request(
     Request {
         attachments: Vec::new(),
         schema_of_user: false,
+        reads: false,
         seat: member.name.clone(),
         prompt: Prompt {
             rules: RULES.trim().to_owned(),
@@ -226,6 +227,7 @@ mod tests {
             id: String::new(),
             name: name.into(),
             arguments,
+            ..ToolCall::default()
         };
         for (name, arguments, expected) in [
             ("Write", json!({}), true),

@@ -294,6 +294,7 @@ impl Acting {
                 choice: talk.choice.clone(),
                 parallel: talk.parallel,
                 repeats: Some(rest.len()),
+                optional: false,
             })
         });
         let prompt = match self.open.keeps_shape {
@@ -311,6 +312,7 @@ impl Acting {
         Request {
             attachments: Vec::new(),
             schema_of_user: talk.schema.is_some(),
+            reads: false,
             seat: acting.name.clone(),
             prompt,
             sampling,

@@ -270,6 +270,7 @@ mod tests {
             id: "1".into(),
             name: "read".into(),
             arguments: json!({"path": "a"}),
+            ..ToolCall::default()
         };
         let talk = Talk {
             said: vec![

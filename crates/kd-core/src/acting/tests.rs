@@ -21,6 +21,7 @@ fn call(id: &str, name: &str, arguments: Value) -> ToolCall {
         id: id.into(),
         name: name.into(),
         arguments,
+        ..ToolCall::default()
     }
 }
 

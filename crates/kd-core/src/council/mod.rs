@@ -887,6 +887,8 @@ fn request(rules: &PromptRules, member: &Member, history: History, manner: Manne
     Request {
         attachments: Vec::new(),
         schema_of_user: false,
+        // A conclusion is about what the others say.
+        reads: member.reads && manner != Manner::Conclude,
         seat: member.name.clone(),
         prompt: prompt::build(rules, member, history, manner),
         sampling: member.sampling.clone(),

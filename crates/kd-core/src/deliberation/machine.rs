@@ -19,7 +19,7 @@ use super::turn::{Turn, Waiting};
 use super::verdict::Verdict;
 use crate::SeatName;
 use crate::clean::{Cleaner, clean_line};
-use crate::event::{Event, Outcome};
+use crate::event::{Event, Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
 use crate::hearing::Hearing;
 use crate::ids::{MachineId, TimerId, TurnId};
@@ -347,6 +347,9 @@ impl Deliberation {
         let id = self.id.turn(self.last_turn + 1);
         let last = matches!(self.phase, Phase::Concluding { .. });
         let (mut request, mut reserved) = self.request(seat, sample, &asking, now, id);
+        // Who reviews, votes or concludes works with the answers of the others.
+        request.reads = matches!(stage.purpose, Purpose::Answer | Purpose::Revise)
+            && self.plan.seats[seat].member.reads;
         let patient = self.plan.spending >= WAITS && asking.tokens.is_none();
         if let Some(tokens) = self.lowered(seat, &request, last, among, patient) {
             request.sampling.max_tokens = Some(tokens);
@@ -444,6 +447,7 @@ impl Deliberation {
         let request = Request {
             attachments: Vec::new(),
             schema_of_user: false,
+            reads: false,
             seat: member.name.clone(),
             prompt,
             sampling,
@@ -512,7 +516,6 @@ impl Deliberation {
 
     /// Returns the item behind each label, as names of authors or candidates.
     fn labelled(&self, stage: &Stage, items: &[usize]) -> Vec<Labelled> {
-        use crate::event::Purpose;
         let board = self.frames.last().map(|f| &f.board);
         let by_author = matches!(
             stage.purpose,

@@ -169,6 +169,7 @@ impl Duet {
         let request = Request {
             attachments: Vec::new(),
             schema_of_user: false,
+            reads: member.reads,
             seat: seat.clone(),
             prompt,
             sampling,

@@ -264,6 +264,7 @@ impl Formatted {
                 tools: None,
                 attachments: Vec::new(),
                 schema_of_user: native,
+                reads: false,
             }),
         });
         Turn {

@@ -172,6 +172,7 @@ impl Planner {
             request: Box::new(Request {
                 attachments: Vec::new(),
                 schema_of_user: false,
+                reads: false,
                 seat: member.name.clone(),
                 prompt,
                 sampling,

@@ -3,6 +3,7 @@
 //! Input: the rules of the council, the member, the history as text. Output: a [`Prompt`]. All prompt texts are in this
 //! folder, and the personas in `roles/`. They are short so that small models can follow them.
 
+pub mod folder;
 mod history;
 mod small;
 

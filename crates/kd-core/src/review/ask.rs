@@ -188,6 +188,7 @@ fn request(open: &OpenReview, member: usize, fenced: String, task: &str, schema:
     Request {
         attachments: Vec::new(),
         schema_of_user: false,
+        reads: false,
         seat: member.name.clone(),
         prompt: Prompt {
             rules: open.preamble.clone(),

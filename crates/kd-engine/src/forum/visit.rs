@@ -345,6 +345,7 @@ impl Forum<'_> {
             },
             weight: likes.weight,
             writable: false,
+            reads: false,
             launch,
         }
     }

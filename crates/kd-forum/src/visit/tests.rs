@@ -185,6 +185,7 @@ fn the_call_over_the_limit_ends_the_visit_as_a_skip_and_deeds_stand() {
             id: n.to_string(),
             name: "create_thread".into(),
             arguments: json!({"title": "t", "body": "b"}),
+            ..ToolCall::default()
         };
         let mut step = match way {
             Way::Native => visit.answered("", (0..9).map(call).collect(), None),
@@ -293,6 +294,7 @@ fn native_calls_go_back_with_their_results_and_silence_is_a_skip() {
         id: "c1".into(),
         name: "list_threads".into(),
         arguments: json!({}),
+        ..ToolCall::default()
     };
     assert!(matches!(
         visit.answered("Let me look.", vec![call], None),

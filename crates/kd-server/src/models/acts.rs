@@ -227,6 +227,7 @@ mod tests {
             id: id.into(),
             name: "read".into(),
             arguments: json!({}),
+            ..ToolCall::default()
         }
     }
 
@@ -284,6 +285,7 @@ mod tests {
             id: "c".into(),
             name,
             arguments,
+            ..ToolCall::default()
         };
         let agent = |call| Said::Agent {
             text: String::new(),

@@ -151,6 +151,7 @@ fn step(offer: &mut Offer, said: &Said) -> Result<(), Fault> {
                 id: word("id").to_owned(),
                 name: word("name").to_owned(),
                 arguments: block["input"].clone(),
+                ..ToolCall::default()
             }),
             "tool_result" => {
                 let failed = block["is_error"].as_bool() == Some(true);

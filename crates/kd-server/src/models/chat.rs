@@ -192,6 +192,7 @@ fn call(call: &Value) -> ToolCall {
         id: word(&call["id"]),
         name: word(&function["name"]),
         arguments: arguments(&word(&function["arguments"])),
+        ..ToolCall::default()
     }
 }
 

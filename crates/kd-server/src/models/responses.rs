@@ -179,6 +179,7 @@ fn step(offer: &mut Offer, item: &Value) -> Result<(), Fault> {
         id: word("call_id").to_owned(),
         name: word("name").to_owned(),
         arguments,
+        ..ToolCall::default()
     };
     match item["type"].as_str() {
         None | Some("message") => {
