@@ -26,20 +26,16 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 mod missing;
-mod opened;
-mod sensitive;
 mod words;
 
-use opened::{Kind, bytes, head as head_of, kind, open};
-use sensitive::is_sensitive;
+pub use crate::opened::FILE_BYTES_MAX;
+
+use crate::opened::{Kind, bytes, head as head_of, kind, open};
+use crate::sensitive::is_sensitive;
 use words::{is_plain, quoted};
 
-/// Maximum bytes of a text file.
-pub const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Maximum bytes of all text files of a message.
 pub const ALL_BYTES_MAX: u64 = 4 << 20;
-/// Bytes of a file that are read to tell its kind.
-const HEAD_BYTES: usize = 8 << 10;
 /// Maximum number of files of a message.
 const FILES_MAX: usize = 32;
 /// The words for a file of no known kind.

@@ -1,7 +1,9 @@
 //! The outside as this library sees it: environment variables, the working folder, and a place for notices.
 
 use crate::error::{ErrorKind, UserError};
+use crate::folder_tools::FolderTools;
 use crate::notice::Notice;
+use kd_backends::backends::Reader;
 use kd_backends::collect::Collector;
 use kd_backends::{Backend, Gate, OwnBackends, discovery, providers};
 use kd_core::Timestamp;
@@ -294,8 +296,19 @@ impl Env {
             ledger: self.account.clone().or_else(|| self.shared_ledger()),
             collector: self.collector.clone(),
             gate: self.gate.clone(),
+            reader: self.reader(),
             ..self.options_to_look()
         }
+    }
+
+    /// Returns what reads the folder for members at a service. The questions of a batch are asked without it: their replies
+    /// are kept, and files change.
+    fn reader(&self) -> Option<Reader> {
+        let variables = self.vars.iter().filter_map(|(name, value)| {
+            Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+        });
+        let tools = || FolderTools::new(variables);
+        (!self.is_in_batch() && !self.is_in_fleet()).then(|| Reader(Arc::new(tools())))
     }
 
     /// Returns options with which nothing is asked: they tell which members could answer. Reads no files.

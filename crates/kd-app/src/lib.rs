@@ -44,6 +44,7 @@ pub mod export;
 mod files;
 #[cfg(feature = "forum")]
 mod folder_host;
+mod folder_tools;
 pub mod follow;
 #[cfg(feature = "forum")]
 pub mod forget;
@@ -63,6 +64,7 @@ pub mod marks;
 pub mod memory;
 pub mod models;
 mod notice;
+mod opened;
 pub mod outfile;
 pub mod output;
 pub mod page;
@@ -78,6 +80,7 @@ pub mod scratch;
 pub mod seal;
 pub mod seating;
 pub mod secrets;
+mod sensitive;
 pub mod sessions;
 pub mod settings;
 pub mod setup;

@@ -223,7 +223,7 @@ const COPIES: &[&str] = &[
 ];
 
 /// Returns whether the path of a file says that it holds secrets.
-pub(super) fn is_sensitive(path: &Path) -> bool {
+pub(crate) fn is_sensitive(path: &Path) -> bool {
     let lower = |name: &OsStr| name.to_string_lossy().to_lowercase();
     let Some(whole) = path.file_name().map(lower) else {
         return false;

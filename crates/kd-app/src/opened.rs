@@ -1,6 +1,5 @@
 //! A file that is opened once: its path, its kind and its text are all of the same file, whatever takes its place.
 
-use super::{FILE_BYTES_MAX, HEAD_BYTES};
 use kd_core::media::MediaKind;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -8,6 +7,11 @@ use std::io::{self, Read, Seek};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path};
+
+/// Maximum bytes of a text file.
+pub const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of a file that are read to tell its kind.
+const HEAD_BYTES: usize = 8 << 10;
 
 /// Flags of every folder on the way.
 const FOLDER: OFlags = OFlags::DIRECTORY
@@ -25,7 +29,7 @@ const PASSING: OFlags = OFlags::RDONLY;
 ///
 /// # Errors
 /// If there is no regular file, or a link is on the way.
-pub(super) fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file =
         OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
     let mut folder: OwnedFd = rustix::fs::open("/", FOLDER, Mode::empty())?;
@@ -47,7 +51,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Reads the first bytes of a file, and its size.
-pub(super) fn head(file: &File) -> io::Result<(Vec<u8>, u64)> {
+pub(crate) fn head(file: &File) -> io::Result<(Vec<u8>, u64)> {
     let mut head = vec![0; HEAD_BYTES];
     let mut len = 0;
     while len < head.len() {
@@ -61,7 +65,7 @@ pub(super) fn head(file: &File) -> io::Result<(Vec<u8>, u64)> {
 }
 
 /// Reads a file of at most this many bytes. Returns its bytes and its size; only the size if it has more.
-pub(super) fn bytes(mut file: &File, max: u64) -> io::Result<(Vec<u8>, u64)> {
+pub(crate) fn bytes(mut file: &File, max: u64) -> io::Result<(Vec<u8>, u64)> {
     let len = file.metadata()?.len();
     let mut bytes = Vec::new();
     if len <= max {
@@ -74,7 +78,7 @@ pub(super) fn bytes(mut file: &File, max: u64) -> io::Result<(Vec<u8>, u64)> {
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Text,
     Media(MediaKind),
     Binary,
@@ -82,7 +86,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Returns the maximum bytes of a file of this kind.
-    pub(super) fn bytes_max(self) -> u64 {
+    pub(crate) fn bytes_max(self) -> u64 {
         match self {
             Self::Media(kind) => kind.bytes_max(),
             Self::Text | Self::Binary => FILE_BYTES_MAX,
@@ -91,7 +95,7 @@ impl Kind {
 }
 
 /// Tells the kind of a file by its bytes; `is_cut` means that only the first ones are given.
-pub(super) fn kind(bytes: &[u8], is_cut: bool) -> Kind {
+pub(crate) fn kind(bytes: &[u8], is_cut: bool) -> Kind {
     let is_text = match std::str::from_utf8(bytes) {
         Ok(_) => true,
         // A character at the end may be cut.
