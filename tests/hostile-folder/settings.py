@@ -305,6 +305,7 @@ DANGEROUS = {
     "agents.<name>.dialect": "claude",
     "agents.<name>.env": ["AWS_SECRET_ACCESS_KEY"],
     "agents.<name>.writable": True,
+    "agents.<name>.tools": "read",
     "agents.<name>.extra_flags": ["--yolo"],
     "agents.<name>.state": ["~/"],
     "providers.<name>.base_url": "http://127.0.0.1:9",

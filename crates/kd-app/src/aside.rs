@@ -166,6 +166,7 @@ impl AsidePlanner<'_> {
             model: self.request.model.clone(),
             temperature: self.request.temperature,
             timeout: self.request.timeout,
+            tools: self.request.tools,
             marks,
             required: None,
             marks_fault,

@@ -493,8 +493,10 @@ impl Chat {
     pub fn enter(&self, thread: Thread, roster: Roster) -> Result<Session, UserError> {
         let queue = self.layout.queue_folder(thread.path());
         let seed = self.request.seats.seed;
+        let readers = seating::readers(roster.members());
         let open = conversation(self.kingdom.config(), roster, &thread, seed);
         let told = self.differs(&thread).into_iter().chain(offered(&thread));
+        let told = told.chain(readers.map(|text| Event::Noticed { text }));
         let engine = self.engine.clone().telling(told);
         Ok(engine.join(thread, open, queue.as_deref())?)
     }
@@ -789,8 +791,10 @@ impl ChatHost for Chat {
             let joining = tokio::task::spawn_blocking(move || {
                 ready::make_ready_for(&config, offline, &env, &roster, [])?;
                 let queue = layout.queue_folder(thread.path());
+                let readers = seating::readers(roster.members());
                 let open = conversation(&config, roster, &thread, seed);
                 let told = held.into_iter().chain(differs).chain(offered(&thread));
+                let told = told.chain(readers.map(|text| Event::Noticed { text }));
                 let engine = engine.telling(told);
                 Ok(engine.join_from_now(thread, open, queue.as_deref())?)
             });

@@ -326,6 +326,7 @@ fn start_as_configured(
     }
     seat.member.launch = own.launch;
     seat.member.writable = false;
+    seat.member.reads = own.reads;
     Ok(())
 }
 

@@ -3,7 +3,9 @@
 use crate::error::{ErrorKind, UserError};
 use crate::request::Question;
 use kd_backends::adapters::programs::is_agent;
+use kd_backends::guard::ROUNDS_MAX;
 use kd_core::config::{Config, PhasePrompts};
+use kd_core::deliberation::plan::Plan;
 use kd_core::mention::{mentions, nearest};
 use kd_core::prompt::PromptRules;
 use kd_core::seating::{self, SeatRequest, Seated, SeatingError};
@@ -14,6 +16,23 @@ pub const REVIEW: &str = "review";
 /// Returns whether a member can use tools on files.
 pub fn has_hands(member: &Member) -> bool {
     is_agent(&member.backend)
+}
+
+/// Says which members read the folder with tools, and where the files go; `None` if none does.
+pub fn readers<'m>(members: impl IntoIterator<Item = &'m Member>) -> Option<String> {
+    let readers = members.into_iter().filter(|member| member.reads);
+    let told: Vec<String> = readers
+        .map(|member| format!("{} (sends them to {})", member.name, member.backend))
+        .collect();
+    (!told.is_empty()).then(|| format!("may read files here: {}", told.join(", ")))
+}
+
+/// Says it for a plan, whose estimate does not count their further calls.
+pub fn readers_of_plan(plan: &Plan) -> Option<String> {
+    let told = readers(plan.seats.iter().map(|seat| &seat.member))?;
+    Some(format!(
+        "{told}; each of their answers may take up to {ROUNDS_MAX} more calls, which the estimate does not count"
+    ))
 }
 
 /// Seats a council. A continued thread keeps its members, unless others are requested. [`absent`] returns the members

@@ -4,7 +4,7 @@ mod served;
 
 use self::served::served_as;
 pub use self::served::{SERVICES, service_of, services};
-use crate::config::{AgentConfig, Config, KNOWN_AGENTS};
+use crate::config::{AgentConfig, Config, KNOWN_AGENTS, ToolUse, is_service};
 use crate::ids::{BadSeatName, SeatName};
 use crate::models;
 use crate::names::look_alike;
@@ -33,6 +33,8 @@ pub struct SeatRequest {
     pub timeout: Option<u64>,
     /// Whether agents may change files.
     pub writable: Option<bool>,
+    /// What every member at a service may do with tools.
+    pub tools: Option<ToolUse>,
 }
 
 /// A council that can be opened.
@@ -265,6 +267,7 @@ fn from_agent(
             .writable
             .or(agent.writable)
             .unwrap_or(config.council.writable),
+        reads: is_service(&agent.backend) && wishes.tools.unwrap_or(agent.tools) == ToolUse::Read,
         ..Member::new(name, agent.backend.clone())
     }
 }
@@ -336,6 +339,8 @@ fn chair(
             ..lender.sampling
         },
         writable: false,
+        // It writes about what the others say.
+        reads: false,
         ..lender
     }))
 }

@@ -55,6 +55,7 @@ mod serve;
 mod support;
 mod terminal;
 mod think;
+mod tools;
 mod trust;
 mod versions;
 mod vote;

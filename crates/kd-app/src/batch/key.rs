@@ -240,6 +240,8 @@ fn seated(seats: &SeatRequest) -> Value {
         seed,
         timeout,
         writable,
+        // No question of a batch is asked with tools.
+        tools: _,
     } = seats;
     json!({
         "members": members,

@@ -16,6 +16,17 @@ pub struct PhasePrompts {
     pub peasant: String,
 }
 
+/// `agents.<name>.tools`: the tools of `kd` that a member at a service may call. Agent programs have tools of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolUse {
+    /// None.
+    #[default]
+    None,
+    /// Those that list, read and search files below the working folder.
+    Read,
+}
+
 /// `agents.<name>.*`: one member.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -42,6 +53,8 @@ pub struct AgentConfig {
     pub warm: Option<bool>,
     /// Whether it may change files; overrides `council.writable`.
     pub writable: Option<bool>,
+    /// What it may do with tools of `kd`, if a service answers for it.
+    pub tools: ToolUse,
     /// Additional arguments for an agent program.
     pub extra_flags: Vec<String>,
     /// Reasoning effort, in the backend's terms.

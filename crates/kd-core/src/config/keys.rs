@@ -220,6 +220,11 @@ pub fn is_program(backend: &str) -> bool {
     NOT_PROVIDERS.contains(&backend) && !matches!(backend, "local" | "scripted")
 }
 
+/// Returns whether a backend is a service, or has a name that only a service can have.
+pub fn is_service(backend: &str) -> bool {
+    !NOT_PROVIDERS.contains(&backend)
+}
+
 /// Returns whether a backend is an agent program that enforces a money budget.
 pub fn keeps_budget(backend: &str) -> bool {
     backend == "claude_code"
@@ -345,6 +350,7 @@ pub const KEYS: &[Key] = &[
     key("agents.<name>.state", Kind::Texts, "[]", "Additional files and folders that its program may read and write in the sandbox: absolute, or starting with `~/` or `$NAME/` (docs/agents.md#sandbox)."),
     key("agents.<name>.warm", Kind::Bool, "null", "Whether its program keeps running between questions; unset means where that is known to work.").limit(Limit::Off),
     key("agents.<name>.writable", Kind::Bool, "null", "Whether it may change files, overrides `council.writable`.").limit(Limit::Off),
+    key("agents.<name>.tools", Kind::OneOf(&["none", "read"]), "\"none\"", "Whether it may list, read and search files below the working folder, if a service answers for it; what it reads is sent to that service (docs/agents.md#members-at-a-service)."),
     key("agents.<name>.extra_flags", Kind::Texts, "[]", "Additional arguments for an agent program.").also_kingdom(),
     key("agents.<name>.effort", Kind::Text, "\"\"", "How hard it thinks, in the backend's terms, for example low, medium, high.").also_kingdom(),
     key("agents.<name>.temperature", Kind::Number { min: 0.0, max: 2.0 }, "null", "Sampling temperature: 0 always takes the most likely token; unset means the backend's default.").free(),

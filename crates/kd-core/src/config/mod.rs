@@ -22,7 +22,7 @@ mod settle;
 mod shown;
 mod text;
 
-pub use agent::{AgentConfig, PhasePrompts};
+pub use agent::{AgentConfig, PhasePrompts, ToolUse};
 pub use check::{check, check_links, check_shape};
 pub use deliberation::{
     CouncilPlan, DeliberationConfig, IterationConfig, MemberPlan, MemoryConfig, MetaConfig,
@@ -32,7 +32,7 @@ pub use docs::{docs_table, environment_table};
 pub use init::{InitSeat, render_init};
 pub use keys::{
     BACKENDS, FromProject, KEYS, KNOWN_AGENTS, Key, Kind, Limit, Reader, default_value,
-    find as find_key, is_program, keeps_budget,
+    find as find_key, is_program, is_service, keeps_budget,
 };
 pub use kingdom::kingdom_problems;
 pub use path::{BadKeyPath, KeyPath};

@@ -343,7 +343,7 @@ pub fn effect(path: &KeyPath) -> &'static str {
             | ["forum", "servers", _, "command"]
             | [.., "key_command"],
         ) => "runs",
-        (_, ["forum", "servers", _, "tools" | "agents"]) => "rights",
+        (_, ["forum", "servers", _, "tools" | "agents"] | ["agents", _, "tools"]) => "rights",
         (FromProject::Members, _) => "members",
         (_, [.., "extra_flags"]) => "flags",
         (_, [.., "env"]) => "sees",

@@ -14,7 +14,7 @@ mod seats;
 pub use document::document;
 pub use model::{OwnedBrief, Planner, PlannerBrief, schema};
 
-use crate::config::{self, Config, DeliberationConfig, MemberPlan};
+use crate::config::{self, Config, DeliberationConfig, MemberPlan, ToolUse};
 use crate::cost::{Cost, program_warning};
 use crate::deliberation::STRENGTHS;
 use crate::deliberation::answer::AnswerKind;
@@ -63,6 +63,8 @@ pub struct Brief<'a> {
     pub temperature: Option<f32>,
     /// Overrides the timeout of a turn, in seconds.
     pub timeout: Option<u64>,
+    /// Overrides what members at services may do with tools.
+    pub tools: Option<ToolUse>,
     /// The user's verdict marks, from which `auto` estimates the strength of members. Shared, as there may be many.
     pub marks: Arc<Evidence>,
     /// The share of right verdicts that the user requires to be promised.
@@ -798,6 +800,7 @@ fn base(config: &Config, brief: &Brief<'_>, name: &str, place: u64) -> Result<Me
         model: brief.model.clone(),
         seed: brief.seeded.then(|| brief.seed.wrapping_add(place)),
         timeout: brief.timeout,
+        tools: brief.tools,
         ..SeatRequest::default()
     };
     let mut alone = config.clone();

@@ -119,6 +119,7 @@ fn planned(user: &Value, file: &Value) -> Option<Plan> {
         model: None,
         temperature: None,
         timeout: None,
+        tools: None,
         marks: Default::default(),
         required: None,
         marks_fault: None,

@@ -1,8 +1,9 @@
 //! `kd ask`: ask the council a question.
 
 use super::values;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kd_app::{Limits, SeatRequest, Terms, ThreadChoice};
+use kd_core::config::ToolUse;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ pub(crate) struct Ask {
     /// Let agent programs change files this time; by default they only read
     #[arg(short, long, help_heading = "Council")]
     pub(crate) writable: bool,
+    #[command(flatten)]
+    pub(crate) tools: Tools,
     /// Maximum time for one member's answer, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
@@ -92,6 +95,7 @@ impl Ask {
                 members: self.members.clone(),
                 // Without the flag, the configuration decides.
                 writable: self.writable.then_some(true),
+                tools: self.tools.request(),
                 ..self.model.request(self.timeout)
             },
             to: self.to.clone(),
@@ -114,6 +118,50 @@ pub(crate) struct Attach {
     /// file below this folder
     #[arg(long = "attach", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// Tools of `kd` for members at services.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct Tools {
+    /// Tools of members at HTTP services: `read` for files below this folder, which are sent to their service, or
+    /// `none` [default: agents.NAME.tools]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        hide_possible_values = true,
+        help_heading = "Council"
+    )]
+    pub(crate) tools: Option<Wanted>,
+}
+
+/// `--tools`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wanted {
+    /// List, read and search files
+    Read,
+    /// No tools
+    None,
+}
+
+impl Wanted {
+    /// Returns the word of the command line.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::None => "none",
+        }
+    }
+}
+
+impl Tools {
+    /// Returns what all members at services may do, for the library.
+    pub(crate) fn request(self) -> Option<ToolUse> {
+        self.tools.map(|wanted| match wanted {
+            Wanted::Read => ToolUse::Read,
+            Wanted::None => ToolUse::None,
+        })
+    }
 }
 
 /// Limits, privacy and downloads of a question.

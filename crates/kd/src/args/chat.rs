@@ -1,6 +1,6 @@
 //! `kd chat`: chat with the council.
 
-use super::ask::{Model, Privacy, Spending};
+use super::ask::{Model, Privacy, Spending, Tools};
 use super::values;
 use clap::Args;
 use std::time::Duration;
@@ -43,6 +43,8 @@ pub(crate) struct Chat {
         help_heading = "Council"
     )]
     pub(crate) members: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tools: Tools,
     /// Maximum time for one member's answer, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
@@ -68,6 +70,7 @@ impl Chat {
         kd_app::ChatRequest {
             seats: kd_app::SeatRequest {
                 members: self.members.clone(),
+                tools: self.tools.request(),
                 ..self.model.request(self.timeout)
             },
             id: self.id.clone(),

@@ -1,7 +1,7 @@
 //! `kd deliberate`: a council that plans its procedure, reviews, votes and concludes; `kd replay`, `kd why` and `kd
 //! memory` inspect its records.
 
-use super::ask::{Attach, Form, Output, Privacy};
+use super::ask::{Attach, Form, Output, Privacy, Tools};
 use super::values;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub(crate) struct Deliberate {
     /// its id is enough [default: the current thread]
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "",
           conflicts_with_all = ["question", "files", "members", "planning", "preset", "size", "protocol", "rule", "answer", "plan",
-                                "edit", "dry_run", "iterate", "strategy", "max_iterations", "rounds", "certainty", "max_time", "timeout",
+                                "edit", "tools", "dry_run", "iterate", "strategy", "max_iterations", "rounds", "certainty", "max_time", "timeout",
                                 "max_tokens", "seed", "ask_back", "output_schema"])]
     pub(crate) resume: Option<String>,
 
@@ -54,6 +54,8 @@ pub(crate) struct Deliberate {
         help_heading = "Plan"
     )]
     pub(crate) members: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tools: Tools,
     /// Planner: static, llm or hybrid
     #[arg(long, value_name = "MODE", help_heading = "Plan")]
     pub(crate) planning: Option<String>,

@@ -1,6 +1,6 @@
 //! `kd think`: a fast and a rigorous member answer together.
 
-use super::ask::{self, Attach, Form, Going, Model, Output, Privacy, Spending};
+use super::ask::{self, Attach, Form, Going, Model, Output, Privacy, Spending, Tools};
 use super::values;
 use clap::Args;
 use std::time::Duration;
@@ -48,6 +48,8 @@ pub(crate) struct Think {
     /// The member that answers if they do not agree [default: think.arbiter; if unset, the rigorous member]
     #[arg(long, value_name = "NAME", help_heading = "Members")]
     pub(crate) arbiter: Option<String>,
+    #[command(flatten)]
+    pub(crate) tools: Tools,
     /// Maximum time for one reply, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true, help_heading = "Members")]
     pub(crate) timeout: Option<Duration>,
@@ -97,7 +99,10 @@ impl Think {
             fast: part(&self.fast, 0),
             rigorous: part(&self.rigorous, 1),
             arbiter: part(&self.arbiter, 2),
-            all: self.model.request(self.timeout),
+            all: kd_app::SeatRequest {
+                tools: self.tools.request(),
+                ..self.model.request(self.timeout)
+            },
             messages_max: self.max_messages,
             messages_min: self.min_messages,
             tokens_max: self.budget,

@@ -71,6 +71,9 @@ fn arguments(args: &Ask, roster: &Roster, thread: &Thread, to: &str) -> Vec<Stri
     if let Some(timeout) = args.timeout {
         option("--timeout", format!("{}s", timeout.as_secs()));
     }
+    if let Some(wanted) = args.tools.tools {
+        option("--tools", wanted.word().to_owned());
+    }
     if let Some(model) = &args.model.model {
         option("--model", model.clone());
     }

@@ -80,6 +80,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     planning.brief.rest.all_sit = !args.members.is_empty();
     planning.brief.rest.model.clone_from(&args.model);
     planning.brief.rest.timeout = args.timeout.map(|t| t.as_secs());
+    planning.brief.rest.tools = args.tools.request();
     let mut planned_in = None;
     let mut planned = if planning.wants_model() {
         let (planned, thread) = plan_by_model(args, &planning, here)?;
@@ -95,6 +96,9 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     if args.edit {
         planned = edit::plan(&planned.plan, planning.config(), &planning.brief)?;
     }
+    planned
+        .notices
+        .extend(kd_app::seating::readers_of_plan(&planned.plan));
     let json = args.output.is_json();
     if args.dry_run {
         return dry_run(args, &planned, here);

@@ -212,7 +212,17 @@ fn totals(reports: &[Report]) -> String {
     let billed = ways("billed to", reports, |report| {
         report.billed_to.as_deref().filter(|_| paid(report))
     });
-    billed + &read_only
+    billed + &read_only + &readers(reports)
+}
+
+/// Names the members that read files with tools, and where the files go.
+fn readers(reports: &[Report]) -> String {
+    let readers = reports.iter().filter(|report| report.reads_files);
+    let told = |report: &Report| {
+        let (member, service) = (clean::line(&report.member), clean::line(&report.backend));
+        format!("may read files here: {member}; what it reads is sent to {service}\n")
+    };
+    readers.map(told).collect()
 }
 
 /// Describes what keeps agents from writing, or who pays: one line if it is the same for all, otherwise one line per

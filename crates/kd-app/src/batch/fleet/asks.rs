@@ -225,6 +225,7 @@ impl Spec {
             seed: self.seed,
             timeout: self.timeout,
             writable: None,
+            tools: None,
         };
         match self.method {
             Method::Ask => How::Ask(Ask {
