@@ -5,10 +5,11 @@ use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use crate::request::{Ask, Question, ThreadChoice};
 use crate::seating::{self, REVIEW, has_hands};
-use crate::{output, ready, secrets, threads, trust};
+use crate::{forks, output, ready, secrets, threads, trust};
 use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::cost::Cost;
+use kd_core::fork::Cut;
 use kd_core::last_round::RoundKind;
 use kd_core::media::Attachment;
 use kd_core::mention::mentions;
@@ -342,6 +343,9 @@ impl<'k> Council<'k> {
             env: env.clone(),
             in_new_project: found.is_none(),
             place: match (self.old, found) {
+                (Some(thread), Some(layout)) if self.ask.thread.forks() => {
+                    Place::Fork(layout, Box::new(thread))
+                }
                 (Some(thread), Some(layout)) => Place::Old(layout, Box::new(thread)),
                 (_, found) => Place::New {
                     phase: self.phase,
@@ -398,6 +402,8 @@ pub(crate) fn continued(
 enum Place {
     /// One on disk.
     Old(Layout, Box<Thread>),
+    /// A fork of one on disk.
+    Fork(Layout, Box<Thread>),
     /// A new one of this phase, in the project if there is one.
     New {
         phase: String,
@@ -495,6 +501,11 @@ fn enter(place: Place, roster: &Roster, env: &Env) -> Result<(Layout, Thread, bo
         Place::Old(layout, thread) => {
             env.tell_what_git_sees(&layout);
             Ok((layout, *thread, false))
+        }
+        Place::Fork(layout, source) => {
+            env.tell_what_git_sees(&layout);
+            let forked = forks::make(&layout, &source, &Cut::End, false)?;
+            Ok((layout, forked, true))
         }
         Place::New { phase, found } => {
             let layout = match found {

@@ -47,6 +47,9 @@ pub enum ThreadChoice {
     /// The thread whose ID is or begins with this text, because a program named it. Members that only the
     /// folder seats are left out.
     Given(String),
+    /// A new one that shares the messages of the thread with this ID, or with this beginning of an ID, which the user named;
+    /// of the current one if it is empty.
+    Fork(String),
 }
 
 impl ThreadChoice {
@@ -55,12 +58,17 @@ impl ThreadChoice {
         match self {
             ThreadChoice::New => None,
             ThreadChoice::Current => Some(""),
-            ThreadChoice::Named(id) | ThreadChoice::Given(id) => Some(id),
+            ThreadChoice::Named(id) | ThreadChoice::Given(id) | ThreadChoice::Fork(id) => Some(id),
         }
     }
 }
 
 impl ThreadChoice {
+    /// Returns whether the question is asked in a fork.
+    pub(crate) fn forks(&self) -> bool {
+        matches!(self, ThreadChoice::Fork(_))
+    }
+
     /// Returns the name of the thread as the user typed it.
     pub(crate) fn by_user(&self) -> Option<&str> {
         match self {

@@ -5,10 +5,11 @@ use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use crate::request::{Question, Terms, ThreadChoice};
 use crate::setup::demo_answers;
-use crate::{output, ready, seating, secrets, trust};
+use crate::{forks, output, ready, seating, secrets, trust};
 use kd_core::config::Config;
 use kd_core::duet::seats::{DuetRequest, Seats, seat};
 use kd_core::duet::{DuetLimits, OpenDuet};
+use kd_core::fork::Cut;
 use kd_core::seating::SeatRequest;
 use kd_core::secrets::Secrets;
 use kd_core::{Address, Duet, Op, Roster};
@@ -173,6 +174,11 @@ impl PreparedDebate<'_> {
         } = self;
         let is_new = old.is_none();
         let (layout, thread) = match old {
+            Some(source) if think.thread.forks() => {
+                let layout = kingdom.env().layout()?;
+                let forked = forks::make(&layout, &source, &Cut::End, true)?;
+                (layout, forked)
+            }
             Some(thread) => (kingdom.env().layout()?, thread),
             None => new_thread(&seats.roster(), kingdom.env())?,
         };

@@ -685,3 +685,75 @@ fn what_cannot_be_resumed_in_a_chat_says_what_to_type() {
         assert!(said.out.contains(told), "{told}: {}", said.out);
     }
 }
+
+#[test]
+fn a_question_asks_in_a_fork_together_with_other_options() {
+    let schema =
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    let says = |text: &str| json!({"runs": [[{"text": text}, {"finish": {}}]]});
+    let home = Home::scripted(&[("ann", says("{\"n\": 4}"))]);
+    assert_eq!(home.run(&["ask", "-q", "First?"]).code, Some(0));
+    let known = home.threads();
+    let before = messages(&known[0]);
+    let said = home.run(&["ask", "-q", "--fork", "Second?"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let fork = new_of(&home, &known);
+    assert_eq!(current(&home), fork);
+    assert_eq!(messages(&known[0]), before, "the source stays");
+    assert_eq!(messages(&fork)[..before.len()], before);
+    assert_eq!(messages(&fork).len(), 4);
+
+    // Of a named thread, with a file, a schema and JSON.
+    let known = home.threads();
+    let named = format!("--fork={}", id(&fork));
+    let schema = schema.to_string();
+    let with = [
+        "ask",
+        &named,
+        "--json",
+        "-o",
+        "a.md",
+        "--output-schema",
+        &schema,
+        "Third?",
+    ];
+    let said = home.run(&with);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let value: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(value["output"], json!({"n": 4}));
+    assert!(home.work().join("a.md").exists());
+    let third = new_of(&home, &known);
+    assert_eq!(value["thread_id"], json!(id(&third)));
+
+    // A debate, and a chat.
+    let known = home.threads();
+    let said = home.run(&[
+        "think",
+        "-q",
+        "--fork",
+        "--fast",
+        "ann",
+        "--rigorous",
+        "ann",
+        "Fourth?",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let debated = new_of(&home, &known);
+    assert_eq!(
+        messages(&debated)[..messages(&third).len()],
+        messages(&third)
+    );
+    let known = home.threads();
+    let said = Said::fed(home.kd(&["chat", "--fork"]), "Fifth?\n/quit\n");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("fork of"), "{}", said.err);
+    assert_eq!(current(&home), new_of(&home, &known));
+
+    // Nothing is forked if there is nothing to fork, or nobody to ask.
+    let known = home.threads();
+    let said = home.run(&["ask", "--fork=0000000", "Sixth?"]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let said = home.run(&["ask", "--fork", "--members", "nobody", "Sixth?"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert_eq!(home.threads(), known);
+}

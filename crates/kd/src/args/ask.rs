@@ -15,6 +15,7 @@ Examples:
   kd ask \"What is wrong in @src/main.rs?\"        attach a file (also --attach src/main.rs)
   kd ask - < question.md                         read the question from a file
   kd ask --continue \"And with ten users?\"        continue the current thread
+  kd ask --fork \"And with a hundred?\"           the same in a fork; the thread stays as it is
   kd ask -o answer.md \"Compare A and B\"          also save the answers as Markdown
   kd ask --json \"Yes or no?\" | jq -r '.answers[].text'
 
@@ -187,18 +188,31 @@ pub(crate) struct Going {
           default_missing_value = "", conflicts_with = "thread", help_heading = "Thread")]
     pub(crate) resume: Option<String>,
     /// Continue this thread; a unique prefix of its id is enough
-    #[arg(long, value_name = "ID", help_heading = "Thread")]
+    #[arg(
+        long,
+        visible_alias = "resume",
+        value_name = "ID",
+        help_heading = "Thread"
+    )]
     pub(crate) thread: Option<String>,
+    /// Ask in a fork of the current thread, or of the one named; that one stays as it is
+    #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = "",
+          conflicts_with_all = ["resume", "thread"], help_heading = "Thread")]
+    pub(crate) fork: Option<String>,
 }
 
 impl Going {
-    /// The thread to continue: its id, or an empty text for the current one.
+    /// The thread to continue or to fork: its id, or an empty text for the current one.
     pub(crate) fn wanted(&self) -> Option<&str> {
-        self.thread.as_deref().or(self.resume.as_deref())
+        let continued = self.thread.as_deref().or(self.resume.as_deref());
+        continued.or(self.fork.as_deref())
     }
 
     /// Returns the thread of the question, for the library.
     pub(crate) fn choice(&self) -> ThreadChoice {
+        if let Some(id) = &self.fork {
+            return ThreadChoice::Fork(id.clone());
+        }
         match self.wanted() {
             None => ThreadChoice::New,
             Some("") => ThreadChoice::Current,

@@ -11,6 +11,7 @@ Examples:
   kd chat                      the same
   kd chat --new                start a new thread
   kd chat a94d                 continue the thread council-a94d…
+  kd chat --fork a94d          continue in a fork of it
   kd chat --plain              plain lines, for screen readers and slow connections
   printf 'hi\\n/quit\\n' | kd chat
   kd chat --jsonl              events as JSON, for a program that drives the chat
@@ -30,6 +31,9 @@ pub(crate) struct Chat {
     /// Continue the current thread (the default)
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["new", "id"])]
     pub(crate) again: bool,
+    /// Continue in a fork of the current thread, or of the one named; that one stays as it is
+    #[arg(long, conflicts_with = "new")]
+    pub(crate) fork: bool,
     /// Start a new thread
     #[arg(long)]
     pub(crate) new: bool,

@@ -33,7 +33,7 @@ const ELSEWHERE: [(&str, &str); 22] = [
 ];
 
 /// Options that people expect, by command (`""` for `kd` itself, `*` for any), and what does it here.
-const FLAGS: [(&str, &str, &str); 12] = [
+const FLAGS: [(&str, &str, &str); 9] = [
     (
         "",
         "--new",
@@ -55,24 +55,9 @@ const FLAGS: [(&str, &str, &str); 12] = [
         "`kd ask \"…\"` starts a new thread unless you add --continue",
     ),
     (
-        "ask",
-        "--fork",
-        "`kd fork` starts a thread with the beginning of another; then `kd ask --continue \"…\"`",
-    ),
-    (
-        "ask",
-        "--resume",
-        "`kd ask --continue \"…\"` asks in the current thread, --thread in another",
-    ),
-    (
         "chat",
         "--resume",
         "`kd chat` opens the current thread, `kd chat a94d` another",
-    ),
-    (
-        "chat",
-        "--fork",
-        "`kd fork` starts a thread with the beginning of another; `kd chat` opens it",
     ),
     (
         "think",
@@ -87,7 +72,7 @@ const FLAGS: [(&str, &str, &str); 12] = [
     (
         "*",
         "--fork",
-        "`kd fork` starts a thread with the beginning of another",
+        "`kd fork` starts a thread with the beginning of another; `kd ask --fork` asks in one",
     ),
     (
         "*",
@@ -242,7 +227,7 @@ mod tests {
         for line in [
             "kd --new",
             "kd ask --dry-run x",
-            "kd ask x --fork",
+            "kd deliberate x --fork",
             "kd think --dry-run x",
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();

@@ -9,6 +9,7 @@ use self::keyboard::{Input, Keyboard, Typed};
 use self::lines::waits;
 use self::naming::Asked;
 use super::here::Here;
+use super::notices::notice_line;
 use super::stage::{Stops, end_if_unread, listen, take};
 use super::{choice, first, screen};
 use crate::args::chat::Chat;
@@ -18,6 +19,7 @@ use crate::face::chat::ChatLines;
 use crate::render::clean;
 use kd_app::threads::{Place, Thread};
 use kd_app::{Runtime, Session, ThreadRow};
+use kd_core::fork::Cut;
 use kd_core::slash::{self, Line, Slash};
 use kd_core::view::View;
 use kd_core::{Op, Roster, SeatName};
@@ -56,6 +58,9 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     if !named && args.id.is_none() && !args.again {
         choice::ask(here)?;
     }
+    if args.fork {
+        return run(&in_a_fork(args, here)?, here);
+    }
     if !args.plain && !args.jsonl && here.can_repaint() && io::stdin().is_terminal() {
         return screen::run(args, here);
     }
@@ -72,6 +77,24 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         kept: None,
     };
     runtime.block_on(room.visit())
+}
+
+/// Forks the thread of a chat, and returns the arguments that continue in the fork.
+fn in_a_fork(args: &Chat, here: &Here) -> Result<Chat, Error> {
+    let (layout, place) = kd_app::threads::find(here, args.id.as_deref())?;
+    let source = Thread::open(&place)?;
+    let running = kd_app::threads::running(&source)?;
+    let forked = kd_app::forks::make(&layout, &source, &Cut::End, true)?;
+    for line in super::fork::told(&forked, &running) {
+        notice_line(&line);
+    }
+    Ok(Chat {
+        // The fork is the current thread now. Only a thread that the user named may seat the members of a folder.
+        id: args.id.as_ref().map(|_| forked.id().0.clone()),
+        again: args.id.is_none(),
+        fork: false,
+        ..args.clone()
+    })
 }
 
 impl Room<'_> {

@@ -13,6 +13,7 @@ pub(super) fn run(args: Retry, here: &Here) -> Result<Exit, Error> {
         going: Going {
             resume: Some(wanted),
             thread: None,
+            fork: None,
         },
         timeout: args.timeout,
         writable: args.writable,
