@@ -460,6 +460,16 @@ fn completions_and_man_pages_come_from_the_definitions() {
     assert_eq!(code, 0, "{err}");
     let page = std::fs::read_to_string(home.work().join("man/kd-ask.1")).expect("a page");
     assert!(page.contains("continue"), "{page}");
+    // Examples are commands: their lines are not joined.
+    let (_, examples) = page
+        .split_once(".SH EXAMPLES\n.nf\n  kd ask")
+        .expect("examples");
+    assert!(
+        examples.contains("\n.fi\n") && !page.contains("EXTRA"),
+        "{page}"
+    );
+    let below = home.work().join("man/kd-config-show.1");
+    assert!(below.exists(), "one page for each command");
 }
 
 #[test]
