@@ -55,13 +55,25 @@ impl Copied {
     }
 }
 
+/// Maximum bytes that GNU screen passes on at once; it drops longer ones.
+const SCREEN_MAX: usize = 240;
+
 /// Wraps a sequence so that tmux or screen pass it on to the outer terminal.
 pub fn through(sequence: &str, env: &dyn Fn(&str) -> Option<String>) -> String {
     let set = |name: &str| env(name).is_some_and(|v| !v.is_empty());
     if set("TMUX") {
         format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"))
     } else if set("STY") {
-        format!("\x1bP{sequence}\x1b\\")
+        // The end of the sequence would end the wrapping; the bell ends it as well.
+        let whole = sequence.replace("\x1b\\", "\x07");
+        let mut rest = whole.as_str();
+        let mut pieces = String::new();
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(SCREEN_MAX));
+            pieces.push_str(&format!("\x1bP{piece}\x1b\\"));
+            rest = after;
+        }
+        pieces
     } else {
         sequence.to_owned()
     }
@@ -145,6 +157,15 @@ mod tests {
             Some("\x1bP\x1b]52;c;Zm9v\x07\x1b\\")
         );
         assert_eq!(osc52(&"x".repeat(80_000), &env("X")), None);
+        // Screen passes on only short pieces, and none with the end of another sequence in it.
+        let long = "é".repeat(600);
+        let wrapped = through(&format!("\x1b]9;{long}\x1b\\"), &env("STY"));
+        let pieces: Vec<&str> = wrapped
+            .split_terminator("\x1b\\")
+            .map(|piece| piece.strip_prefix("\x1bP").expect("wrapped"))
+            .collect();
+        assert!(pieces.iter().all(|piece| piece.len() <= SCREEN_MAX));
+        assert_eq!(pieces.concat(), format!("\x1b]9;{long}\x07"));
     }
 
     #[test]
