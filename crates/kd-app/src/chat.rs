@@ -69,6 +69,8 @@ pub struct ChatOpening {
     pub members: Vec<SeatName>,
     /// Those that cannot answer here, and why.
     pub absent: Vec<(SeatName, String)>,
+    /// Members of the thread that your settings or decisions leave out, and why.
+    pub disabled: Vec<(SeatName, String)>,
     /// Its newest messages.
     pub tail: Vec<Message>,
     /// Whether there are older ones.
@@ -675,6 +677,7 @@ impl Chat {
             id: thread.id().0.clone(),
             members: names(&seated.roster),
             absent: ready::absent(self.kingdom.config(), self.kingdom.env(), &seated.roster),
+            disabled: self.disabled(&thread, &seated.roster),
             mode: Some(self.protocol().name.to_owned()),
             auto_messages: self.kingdom.config().council.auto_messages,
             has_older: tail.first().is_some_and(|m| m.seq > 1),
@@ -683,6 +686,26 @@ impl Chat {
             records: recalled(&thread, tail.first().map_or(0, |m| m.seq)),
             tail,
         })
+    }
+
+    /// Returns the members of a thread that take no part, unless the user chose others for this chat.
+    fn disabled(&self, thread: &Thread, roster: &Roster) -> Vec<(SeatName, String)> {
+        if !self.seats_of(Some(thread)).members.is_empty() {
+            return Vec::new();
+        }
+        let held = self.goes_on(thread).quietly();
+        let held = held.left_out(self.kingdom.project());
+        let seated = names(roster);
+        let out = thread.members().into_iter();
+        let out = out.filter(|name| !seated.contains(name));
+        out.map(|name| {
+            let why = match held.contains(&name) {
+                true => "held back; `kd trust` allows it",
+                false => "your settings have no such agent",
+            };
+            (name, why.to_owned())
+        })
+        .collect()
     }
 
     /// The members that a thread lacks, as an event for the screen that shows it.

@@ -18,7 +18,7 @@ use crate::event::{DuetEnd, Event, Outcome, Purpose, Record};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::looks;
-use crate::message::{Address, Message, REPLACES, settled};
+use crate::message::{Address, CHOSEN, Message, REPLACES, settled};
 use crate::op::Op;
 use crate::output;
 use crate::request::Delta;
@@ -194,6 +194,8 @@ pub struct Trace {
     pub tools: u32,
     /// The times of the request and of the last piece, if the records have them.
     pub span: Option<(Timestamp, Timestamp)>,
+    /// Whether the user asked something else between the request and the answer, as another window may do.
+    pub late: bool,
 }
 
 impl View {
@@ -703,6 +705,9 @@ impl View {
         match place {
             Some(at) => {
                 let at = self.below_question(at, message);
+                if let Some(trace) = &mut trace {
+                    trace.late = self.is_late(message, trace);
+                }
                 let mut content = show(message.clone());
                 if let Content::Message {
                     trace: shown,
@@ -718,6 +723,19 @@ impl View {
                 self.push_message(message.clone());
             }
         }
+    }
+
+    /// Returns whether an answer was asked for before the newest question that precedes it. Messages know their times to the
+    /// second.
+    fn is_late(&self, message: &Message, trace: &Trace) -> bool {
+        let Some((asked, _)) = trace.span.filter(|_| !message.is_king()) else {
+            return false;
+        };
+        let said = self.panels.iter().rev();
+        let said = said.filter_map(|panel| panel.content.message());
+        let mut questions = said.filter(|m| m.is_king() && m.seq < message.seq);
+        let newest = questions.find(|m| !m.extra.contains_key(CHOSEN));
+        newest.is_some_and(|newest| newest.at.as_second() > asked.as_second())
     }
 
     /// Moves the panel of an arriving answer below a message of the user that was saved before the answer, as another window
@@ -816,6 +834,7 @@ impl Trace {
             thinking: std::mem::take(&mut turn.thinking),
             tools: turn.tools,
             span: turn.span,
+            late: false,
         }
     }
 }

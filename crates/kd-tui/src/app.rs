@@ -231,6 +231,8 @@ pub struct App {
     members: Vec<SeatName>,
     /// Those that could not answer here when the thread was opened, and why.
     pub(crate) absent: Vec<(SeatName, String)>,
+    /// Members of the thread that take no part, and why.
+    pub(crate) disabled: Vec<(SeatName, String)>,
     unfolded: bool,
     focused: bool,
     now: Timestamp,
@@ -292,6 +294,7 @@ impl App {
             selection: None,
             members: Vec::new(),
             absent: Vec::new(),
+            disabled: Vec::new(),
             unfolded: false,
             focused: true,
             now,
@@ -552,6 +555,7 @@ impl App {
         self.log.view.auto_messages = opening.auto_messages;
         self.members = opening.members;
         self.absent = opening.absent;
+        self.disabled = opening.disabled;
         // A thread that is opened again, with other members, keeps the settings of its session.
         if std::mem::take(&mut self.changing) && self.thread.as_ref() == Some(&opening.id) {
             let kept = old.kept_in(&self.members, &self.log.view);
@@ -664,6 +668,14 @@ impl App {
         }
     }
 
+    /// Notifies the user, who looks elsewhere.
+    fn notify(&self, what: &str, fx: &mut Vec<Effect>) {
+        if !self.focused {
+            let thread = self.thread.as_deref().unwrap_or("the council");
+            fx.push(Effect::Notify(format!("{thread}: {what}")));
+        }
+    }
+
     #[deny(clippy::wildcard_enum_match_arm)]
     fn record(&mut self, record: &Record, fx: &mut Vec<Effect>) {
         self.dirty = true;
@@ -682,15 +694,14 @@ impl App {
             Event::SayQueued { .. } => self.is_said(fx),
             Event::SayTakenBack { body, .. } => self.take_back(body),
             Event::OpRefused { .. } | Event::SaveFailed { turn: None, .. } => self.give_back(),
-            Event::FloorYielded { outcome, .. } if !self.focused => {
-                let thread = self.thread.as_deref().unwrap_or("the council");
+            Event::FloorYielded { outcome, .. } => {
                 let how = match outcome {
                     kd_core::event::Outcome::Complete => "every member has answered",
                     kd_core::event::Outcome::Partial => "some members answered, some failed",
                     kd_core::event::Outcome::Failed => "no member could answer",
                     kd_core::event::Outcome::Interrupted => "stopped",
                 };
-                fx.push(Effect::Notify(format!("{thread}: {how}")));
+                self.notify(how, fx);
             }
             Event::ThreadOpened { members, .. } => self.members.clone_from(members),
             Event::TurnFinished { turn, .. } => {
@@ -706,7 +717,6 @@ impl App {
             | Event::SeatMuted { .. }
             | Event::ModeSet { .. }
             | Event::SaveFailed { .. }
-            | Event::FloorYielded { .. }
             | Event::CouncilSaid { .. }
             | Event::HeldBack { .. }
             | Event::Promised { .. }

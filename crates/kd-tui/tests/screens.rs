@@ -82,6 +82,7 @@ impl Play {
             id: "council-a8b3".into(),
             members: ["claude", "codex", "cursor"].map(seat).to_vec(),
             absent: Vec::new(),
+            disabled: Vec::new(),
             has_older: tail.first().is_some_and(|m| m.seq > 1),
             tail,
             mode: Some("broadcast".into()),
@@ -1080,6 +1081,17 @@ fn the_person_is_told_only_when_looking_elsewhere() {
             "council-a8b3: every member has answered".into()
         )]
     );
+    let asks = || {
+        Err(kd_app::Unsaid::Asks {
+            doubts: ".env may hold secrets".into(),
+            options: "--attach .env".into(),
+        })
+    };
+    let waits = Effect::Notify("council-a8b3: a question waits for you".into());
+    play.keys(b"Why @.env?\r");
+    assert!(play.attached(asks()).contains(&waits));
+    play.keys(b"n\x1b[I\x03Why @.env?\r");
+    assert!(!play.attached(asks()).contains(&waits), "it is looked at");
 }
 
 #[test]
@@ -1482,6 +1494,7 @@ fn a_member_that_cannot_answer_here_is_absent() {
         id: "council-a8b3".into(),
         members: ["claude", "codex", "cursor"].map(seat).to_vec(),
         absent: vec![(seat("codex"), "codex was not found".into())],
+        disabled: vec![(seat("gemini"), "held back; `kd trust` allows it".into())],
         ..ChatOpening::default()
     };
     play.app.update(Msg::Opened(Box::new(opening)), &no_files);
@@ -1491,8 +1504,10 @@ fn a_member_that_cannot_answer_here_is_absent() {
         muted: true,
     });
     assert!(play.shows("codex (absent)") && play.shows("cursor (muted)"));
+    assert!(play.shows("gemini (disabled)"), "a third state");
     assert!(!play.shows("claude ("));
     play.keys(b"/members\r");
+    assert!(play.shows("gemini (disabled: held back; `kd trust` allows it)"));
     assert!(play.shows("codex (absent: codex was not found)"));
     // It was installed meanwhile.
     play.turn(1, "codex");

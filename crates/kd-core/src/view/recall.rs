@@ -8,7 +8,7 @@ use crate::ids::{SeatName, TurnId};
 use crate::message::Message;
 use crate::usage::Usage;
 use jiff::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The turn that wrote a message.
 #[derive(Clone, Debug)]
@@ -32,6 +32,13 @@ impl View {
         if wrote.is_empty() {
             return;
         }
+        let late: BTreeSet<u32> = self
+            .panels
+            .iter()
+            .filter_map(|panel| panel.content.message())
+            .filter(|m| of(&wrote, m).is_some_and(|wrote| self.is_late(m, &wrote.trace)))
+            .map(|m| m.seq)
+            .collect();
         let mut known = Vec::new();
         for panel in &mut self.panels {
             let Content::Message {
@@ -60,6 +67,7 @@ impl View {
             *failure = wrote.failure.clone().filter(|_| !message.is_sound());
             // The thinking is not in the log; it was seen if the answer was streamed here.
             let mut told = wrote.trace.clone();
+            told.late = late.contains(&message.seq);
             if let Some(seen) = trace.take().filter(|seen| !seen.thinking.is_empty()) {
                 told.thinking = seen.thinking;
             }
@@ -212,6 +220,7 @@ fn ended(event: &Event) -> Option<Ended<'_>> {
         thought,
         tools,
         span: None,
+        late: false,
     };
     if let Event::TurnFinished {
         turn,

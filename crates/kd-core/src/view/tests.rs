@@ -757,3 +757,67 @@ fn a_reopened_thread_is_the_same_picture() {
     other.recall(&records[..1]);
     assert!(shown(&other).iter().all(|(_, tokens, _)| tokens.is_none()));
 }
+
+/// A window may ask while the members of another one still answer: live and reopened, such an answer is marked.
+#[test]
+fn an_answer_that_was_asked_for_before_a_newer_question_is_late() {
+    let second = |n| Timestamp::from_second(n).expect("a time");
+    let said = |seq, from: &str, at| Message {
+        at: second(at),
+        ..message(seq, from, "Well.")
+    };
+    let added = |message: &Message, turn: Option<u32>| Event::MessageAdded {
+        message: message.clone(),
+        turn: turn.map(TurnId::new),
+        found: turn.is_none() && !message.is_king(),
+    };
+    let end = |turn, name: &str, seq| Event::TurnFinished {
+        turn: TurnId::new(turn),
+        seat: seat(name),
+        message: Some(seq),
+        usage: Some(Usage::default()),
+        tools: 0,
+        thought: 0,
+    };
+    let messages = [
+        said(1, "king", 10),
+        said(2, "codex", 12),
+        said(3, "king", 15),
+        said(4, "claude", 20),
+        said(5, "codex", 21),
+    ];
+    let events = [
+        (10, added(&messages[0], None)),
+        (10, queued(1, "claude")),
+        (10, queued(2, "codex")),
+        (12, added(&messages[1], Some(2))),
+        (12, end(2, "codex", 2)),
+        (15, added(&messages[2], None)),
+        (15, queued(3, "codex")),
+        (20, added(&messages[3], Some(1))),
+        (20, end(1, "claude", 4)),
+        (21, added(&messages[4], Some(3))),
+        (21, end(3, "codex", 5)),
+    ];
+    let records: Vec<Record> = (1..)
+        .zip(events)
+        .map(|(seq, (at, event))| Record {
+            ts: second(at),
+            ..record(seq, event)
+        })
+        .collect();
+    let late = |view: &View| -> Vec<u32> {
+        let late = view.panels.iter().filter_map(|panel| {
+            let Content::Message { message, trace, .. } = &panel.content else {
+                return None;
+            };
+            let is_late = trace.as_deref().is_some_and(|trace| trace.late);
+            is_late.then_some(message.seq)
+        });
+        late.collect()
+    };
+    assert_eq!(late(&View::of(&records)), [4], "live");
+    let mut read = View::open(messages);
+    read.recall(&records);
+    assert_eq!(late(&read), [4], "reopened");
+}

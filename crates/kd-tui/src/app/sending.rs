@@ -231,6 +231,8 @@ impl App {
                     doubts,
                     shown: None,
                 });
+                // Large files take a while to read.
+                self.notify("a question waits for you", fx);
             }
             Err(Unsaid::Failed(error)) => self.unattached(error.as_line()),
         }

@@ -105,6 +105,10 @@ impl App {
             }
             lines.push(line);
         }
+        for (member, why) in &self.disabled {
+            let (mark, _) = look.speaker(member.as_str());
+            lines.push(format!("  - {mark} {member} (disabled: {why})"));
+        }
         lines.join("\n")
     }
 

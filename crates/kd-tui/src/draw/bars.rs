@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 /// Steps by which the header is shortened, from everything to only the marks.
 const LEVELS: u8 = 6;
 
-/// Builds the header: the thread, its members, who is muted or absent, and the speaking order.
+/// Builds the header: the thread, its members, who is muted, absent or disabled, and the speaking order.
 pub(super) fn header(app: &App, look: &Look, width: usize) -> Line {
     (0..LEVELS)
         .map(|level| header_at(app, look, level))
@@ -68,6 +68,14 @@ fn header_at(app: &App, look: &Look, level: u8) -> Line {
         } else {
             line.push(Span::new(style, name));
         }
+    }
+    for (member, _) in &app.disabled {
+        let name = match level {
+            0..4 => member.to_string(),
+            _ => wrap::clip(member.as_str(), 4),
+        };
+        line.push(Span::new(dim.strikethrough(), format!(" {name}")));
+        line.push(Span::new(dim, if level < 3 { " (disabled)" } else { "-" }));
     }
     if let Some(mode) = view.mode.as_ref().filter(|_| level < 3) {
         line.extend([dot(), Span::plain(mode.clone())]);

@@ -45,6 +45,10 @@ pub(super) fn card(
             if !message.is_king() {
                 foot.extend(forged(message, look));
             }
+            if trace.is_some_and(|t| t.late) {
+                let line = "late: it was asked before your newer message";
+                foot.extend(look.words(Style::new().dimmed(), line));
+            }
             foot.extend(references(message, look));
             foot
         },
@@ -108,6 +112,9 @@ pub(super) fn facts(
     let took = trace.and_then(|t| t.span).map(|(from, to)| since(from, to));
     if let Some(took) = took.filter(|t| t.as_secs() > 0) {
         facts.push(length(took));
+    }
+    if trace.is_some_and(|t| t.late) {
+        facts.push("late".to_owned());
     }
     if let Some(tools) = trace.map(|t| t.tools).filter(|n| *n > 0) {
         facts.push(if tools == 1 {
