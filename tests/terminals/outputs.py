@@ -102,11 +102,11 @@ def clip(data):
 
 @line(12, "Copy a message, code, all: OSC 52, through tmux and screen, then a program, then a file; drags without borders")
 def copying(t):
-    home = Home(t, {"ann": [[CODE]]})
+    home = Home(t, {"ann": [[500, CODE]]})
     with Pty(home) as chat:
         chat.shows("newline")
         chat.send("q\r")
-        chat.shows("And a paragraph", "F2")
+        chat.answered()
         chat.send("\x1b[19~")
         chat.shows("sent the answer")
         t.equal("F8 sends the answer as Markdown by OSC 52", clip(chat.bytes())[-1:], [CODE])
@@ -162,8 +162,7 @@ def colours(t):
         with Pty(home, "chat", "--new", answers=answers, **more) as chat:
             chat.shows("newline")
             chat.send("q\r")
-            chat.shows("for more.")
-            wait("the end", lambda: chat.text().rfind("]2;kd ") > chat.text().rfind("]2;… "))
+            chat.answered()
             return chat.bytes()
     data = chat(FORCE_HYPERLINK="1", COLORTERM="truecolor")
     t.check("OSC 8 links", b"\x1b]8;" in data and b"https://example.org/a/path" in data)
@@ -254,7 +253,7 @@ def notifications(t):
                 chat.send("\x1b[O")
             start = len(chat.bytes())
             chat.send("q\r")
-            wait("the end", lambda: "]2;… " in chat.text() and chat.text().rfind("]2;kd ") > chat.text().rfind("]2;… "))
+            chat.answered()
             time.sleep(0.4)
             return re.sub(rb"\x1b\]2;.*?\x1b\\", b"", chat.bytes()[start:])
     nine, bell = rb"\x1b\]9;council-[0-9a-z]+: every member has answered\x1b\\", rb"\x07"

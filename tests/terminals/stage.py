@@ -300,6 +300,10 @@ class Pty:
             return [word for word in words if word not in self.text()[since:]]
         return wait(lambda: f"missing {missing()!r} in:\n{readable(self.bytes()[-4000:])}", lambda: not missing(), seconds)
 
+    def answered(self):
+        """Waits until the title said that somebody answers, and that nobody does any more."""
+        wait(lambda: f"no end in:\n{readable(self.bytes()[-2000:])}", lambda: -1 < self.text().rfind("]2;… ") < self.text().rfind("]2;kd "))
+
     def ends(self, seconds=PATIENCE):
         """Waits for its end; returns the exit code, the negative number of a signal."""
         self.code = self.process.wait(seconds)
