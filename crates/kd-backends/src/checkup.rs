@@ -78,15 +78,7 @@ pub async fn examine(
     folder: &Path,
     limit: Duration,
 ) -> Report {
-    let mut report = Report {
-        member: member.name.to_string(),
-        backend: member.backend.clone(),
-        found: true,
-        reads_files: member.reads,
-        ..Report::default()
-    };
-    let (billing, billed_to) = backends.billing(member);
-    (report.billing, report.billed_to) = (billing, Some(billed_to));
+    let mut report = begun(backends, member);
     let agent = backends.is_agent(member);
     if agent {
         match backends.program(member) {
@@ -148,6 +140,20 @@ pub async fn examine(
         judge(&mut report, tried, folder.join(FILE).exists());
     }
     report
+}
+
+/// Returns what is known before the member is asked.
+fn begun(backends: &Backends, member: &Member) -> Report {
+    let (billing, billed_to) = backends.billing(member);
+    Report {
+        member: member.name.to_string(),
+        backend: member.backend.clone(),
+        found: true,
+        reads_files: member.reads,
+        billing,
+        billed_to: Some(billed_to),
+        ..Report::default()
+    }
 }
 
 /// Reports a program that is too old: it would fail at a flag that it does not know. Advises an update where only the best
