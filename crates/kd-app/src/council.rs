@@ -475,7 +475,11 @@ impl Prepared {
             made_current: Some(made_current),
             ..Opened::of(layout.clone(), &thread, new)
         };
-        self.engine.attach(self.media);
+        let kept = kd_store::attachments::keep(thread.path(), &self.media);
+        if let Err(error) = kept {
+            opened.discard_unsaid();
+            return Err(error.into());
+        }
         let mut open = opening(&self.config, roster, &thread, self.conclude, self.seed)?;
         open.last = self.last;
         let id = thread.id().clone();

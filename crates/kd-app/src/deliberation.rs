@@ -51,7 +51,9 @@ impl Kingdom {
         deliberate: Deliberate,
         question: impl Into<Question>,
     ) -> Result<Started, UserError> {
-        let Question { mut text, .. } = question.into();
+        let Question {
+            mut text, media, ..
+        } = question.into();
         let env = self.env();
         let secrets = crate::secrets::of(self.config(), false, env);
         crate::secrets::tell(&secrets.mask_in_place(&mut text), env);
@@ -73,7 +75,7 @@ impl Kingdom {
             Some(thread) => Some((env.layout()?, thread)),
             None => None,
         };
-        start(self, self.config(), &engine, planned, old, None)
+        start(self, self.config(), &engine, planned, old, &media, None)
     }
 
     /// Begins to plan a deliberation of a question, with these settings and secrets.
@@ -101,7 +103,6 @@ impl Kingdom {
         )?;
         // One account for the planning and the deliberation.
         let engine = self.engine(&config, masked);
-        engine.attach(media.clone());
         Ok(Planning {
             media,
             kingdom: self,
@@ -253,7 +254,16 @@ impl Planning<'_> {
         let required = self.brief.rest.required;
         let schema = output::shared(self.output.clone());
         let engine = self.engine.clone().formatting(schema);
-        start(self.kingdom, &self.config, &engine, planned, old, required)
+        let (kingdom, media) = (self.kingdom, &self.media);
+        start(
+            kingdom,
+            &self.config,
+            &engine,
+            planned,
+            old,
+            media,
+            required,
+        )
     }
 }
 
@@ -285,6 +295,7 @@ fn start(
     engine: &Engine,
     planned: Planned,
     old: Option<(Layout, Thread)>,
+    media: &[Attachment],
     required: Option<f64>,
 ) -> Result<Started, UserError> {
     let is_new = old.is_none();
@@ -293,12 +304,21 @@ fn start(
         None => new_thread(&roster(&planned.plan), kingdom.env())?,
     };
     let say = say(&planned.plan);
-    let opening = opening(config, planned, &thread)?;
     let engine = engine.clone().telling(held_event(kingdom, &[]));
     let engine = kingdom.concluding(engine, config, &layout, required);
     let opened = Opened::of(layout, &thread, is_new);
-    let session = engine.run(thread, opening)?;
-    Ok(Started::new(session, say, opened))
+    let run = || -> Result<_, UserError> {
+        kd_store::attachments::keep(thread.path(), media)?;
+        let opening = opening(config, planned, &thread)?;
+        Ok(engine.run(thread, opening)?)
+    };
+    match run() {
+        Ok(session) => Ok(Started::new(session, say, opened)),
+        Err(error) => {
+            opened.discard_unsaid();
+            Err(error)
+        }
+    }
 }
 
 /// Returns the planner's input, including this folder's data: the user's roles and, if enabled, long-term memory.

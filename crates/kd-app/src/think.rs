@@ -197,7 +197,7 @@ impl PreparedDebate<'_> {
                 .engine(&config, masked)
                 .telling(held_event(kingdom, &[]))
                 .formatting(output::shared(think.terms.output));
-            engine.attach(question.media);
+            kd_store::attachments::keep(thread.path(), &question.media)?;
             Ok(engine.run(thread, opening)?)
         };
         match run() {
