@@ -62,7 +62,8 @@ pub(super) fn of(sentence: &str) -> Option<Vec<String>> {
     {
         return Some(vec!["对".to_owned(), "错".to_owned()]);
     }
-    let (bare, asides) = without_asides(sentence);
+    let sentence = asking::without_examples(sentence);
+    let (bare, asides) = without_asides(&sentence);
     if let Some(options) = asides.iter().find_map(|aside| listed(aside)) {
         return Some(options);
     }
@@ -103,8 +104,16 @@ fn opposed(sentence: &str) -> Option<Vec<String>> {
         .max()?;
     let first: Vec<&str> = names[0].split_whitespace().collect();
     let last: Vec<&str> = names[names.len() - 1].split_whitespace().collect();
-    let first = first[first.len().saturating_sub(size)..].join(" ");
-    let last = last[..last.len().min(size)].join(" ");
+    // `St. Gallen`
+    let is_short = |word: &str| {
+        let letters = word.strip_suffix('.').unwrap_or_default();
+        (1..=4).contains(&letters.chars().count()) && letters.starts_with(char::is_uppercase)
+    };
+    let mut from = first.len().saturating_sub(size);
+    from -= usize::from(from > 0 && is_short(first[from - 1]));
+    let mut to = last.len().min(size);
+    to += usize::from(to > 0 && to < last.len() && is_short(last[to - 1]));
+    let (first, last) = (first[from..].join(" "), last[..to].join(" "));
     let end = names.len() - 1;
     names[0] = first;
     names[end] = last;
@@ -772,13 +781,28 @@ fn chinese(sentence: &str) -> Option<Vec<String>> {
 
 /// Strips marks and articles from a name.
 fn bare(text: &str) -> String {
-    let text = text
-        .trim()
-        .trim_matches([
-            '"', '\'', '“', '”', '„', '«', '»', '`', '*', '.', '?', '？', ':', '：', '(', ')', '¿',
-            ',', '，', ';', '；', '、', '。', '「', '」', '《', '》', '[', ']', ' ', '–', '—',
-        ])
-        .trim();
+    const EDGES: [char; 32] = [
+        '"', '\'', '“', '”', '„', '«', '»', '`', '*', '.', '?', '？', ':', '：', '(', ')', '¿',
+        ',', '，', ';', '；', '、', '。', '「', '」', '《', '》', '[', ']', ' ', '–', '—',
+    ];
+    let whole = text.trim();
+    let inner = whole.trim_matches(EDGES).trim();
+    // The period of an abbreviation is part of it: `the U.S.`, `Acme Inc.`
+    let end = whole.len() - whole.trim_start_matches(EDGES).len() + inner.len();
+    let last = inner.rsplit(' ').next().unwrap_or_default();
+    let is_kept =
+        asking::is_abbreviated(last) && whole.get(end..).is_some_and(|t| t.starts_with('.'));
+    // `.NET`
+    let before = whole.len() - whole.trim_start_matches(EDGES).len();
+    let before = whole.get(..before).unwrap_or_default();
+    let is_dotted = before.ends_with('.') && !before.ends_with("..");
+    let is_dotted = is_dotted && inner.starts_with(char::is_uppercase);
+    let owned = format!(
+        "{}{inner}{}",
+        if is_dotted { "." } else { "" },
+        if is_kept { "." } else { "" }
+    );
+    let text = owned.as_str();
     let article = text.split_once(' ').filter(|(first, _)| {
         first.starts_with(char::is_lowercase) && has(ARTICLES, first) && !first.starts_with("kein")
             || has("either entweder soit", &first.to_lowercase())

@@ -41,6 +41,51 @@ pub fn heads<'a>(replies: &[&'a str]) -> Vec<Head<'a>> {
     replies.iter().filter_map(|reply| head(reply)).collect()
 }
 
+/// Returns yes or no as a reply of nothing but code says it: the word alone, in a fence or between backticks. `None` if the
+/// reply is not code alone.
+///
+/// # Errors
+/// If the code is anything else: a program or a formula answers no question of yes and no.
+pub fn side_in_code(reply: &str) -> Result<Option<bool>, Unread> {
+    const YES: &str = "yes true ja wahr oui vrai sí si verdadero 是 对";
+    const NO: &str = "no false nein falsch non faux falso 否 不是 错";
+    let text = prose::without_thoughts(reply);
+    let text = text.trim();
+    let Some(inner) = enclosed(text) else {
+        let is_code = code::has_marks(text) && text.starts_with('=') || code::is_program(text);
+        // `Yes(probably)`
+        let is_formula = is_code && asked::first_side(text).is_none();
+        return match is_formula {
+            true => Err(Unread::Missing),
+            false => Ok(None),
+        };
+    };
+    if serde_json::from_str::<serde_json::Value>(inner).is_ok_and(|value| value.is_object()) {
+        return Ok(None);
+    }
+    let word = inner.trim_end_matches(['.', '!', ';']).to_lowercase();
+    match (has(YES, &word), has(NO, &word)) {
+        (true, _) => Ok(Some(true)),
+        (_, true) => Ok(Some(false)),
+        _ => Err(Unread::Missing),
+    }
+}
+
+/// Returns the contents of a text that is one block or one span of code.
+fn enclosed(text: &str) -> Option<&str> {
+    if let Some(block) = text.strip_prefix("```") {
+        let inner = block.strip_suffix("```")?;
+        // The language of the block.
+        let inner = match inner.split_once('\n') {
+            Some((tag, code)) if !tag.trim().contains(' ') => code,
+            _ => inner,
+        };
+        return (!inner.contains("```")).then(|| inner.trim());
+    }
+    let span = text.strip_prefix('`')?.strip_suffix('`')?;
+    (!span.contains(['`', '\n'])).then(|| span.trim())
+}
+
 fn head(reply: &str) -> Option<Head<'_>> {
     let whole = match super::read(&Wanted::Short, reply) {
         Ok((Answer::Text(text), _)) => text,

@@ -7,6 +7,8 @@ const BYTES_MAX: usize = 8 << 10;
 const ASIDE_CHARS_MAX: usize = 200;
 /// Maximum number of sentences to examine, from the beginning and from the end.
 const SENTENCES_MAX: usize = 12;
+/// Maximum letters of an abbreviation that no table has.
+const SHORT_MAX: usize = 4;
 /// Maximum number of words of a sentence to examine.
 const WORDS_MAX: usize = 160;
 
@@ -35,6 +37,59 @@ pub(super) struct Word<'a> {
 /// Abbreviations whose period does not end a sentence.
 const ABBREVIATIONS: &str = "vs e.g i.e etc z.b bzw ca nr no art abs st dr mr mrs ms mme sr sra ee uu p.ej approx prof inkl max min ggf evtl \
      fr sa so mo di mi do env num max. cf al";
+
+/// Abbreviations whose period ends a sentence only before a word that begins a new one: `Acme Inc. Should we …`.
+const NAMES: &str = "fa co corp inc ltd llc bros mt ft prof ing hr frau hrn str sto sta ste gen col sen rep gov rev hon jr phd bsp bspw usw \
+     engl frz jh tel abt bd pl mlle dra dña lic arq núm pág vol fig av hl geb kg ges s.a s.l univ dept est";
+/// Words that begin a sentence rather than go on with a name.
+const OPENERS: &str = "the i we you it they is are was do does did can could will would should shall which what who where when why how if then but \
+     so this that wir ich du sie es der die das ist sind soll sollen sollte kann können was wer wo wann wie welche welcher welches \
+     nous je tu vous il elle le la les est faut-il quel quelle que qui nosotros yo el los las es son qué cuál quién dónde";
+/// Words between alternatives: no sentence begins with them behind an abbreviation.
+const JOINERS: &str = "or oder ou o u und and et y e vs";
+
+/// Returns whether a word, without its last period, is an abbreviation that a name may end with: `U.S`, `Inc`, `p.m`.
+pub(super) fn is_abbreviated(word: &str) -> bool {
+    let low = word.to_lowercase();
+    are_initials(&low)
+        || [ABBREVIATIONS, NAMES]
+            .iter()
+            .any(|table| listed(table, &low))
+}
+
+/// `u.s`, `d.c`, `a.m`
+fn are_initials(low: &str) -> bool {
+    let mut letters = low.split('.');
+    low.contains('.')
+        && letters.all(|l| l.chars().count() == 1 && l.chars().all(char::is_alphabetic))
+}
+
+fn listed(table: &str, low: &str) -> bool {
+    table.split_whitespace().any(|word| word == low)
+}
+
+/// Returns a sentence without the words that begin an example: `z. B.`, `p. ex.`, `e.g.`.
+pub(super) fn without_examples(sentence: &str) -> String {
+    const EXAMPLES: &[&str] = &[
+        "z. B.", "z.B.", "Z. B.", "bspw.", "p. ex.", "par ex.", "p. ej.", "p.ej.", "por ej.",
+        "e.g.,", "e.g.", "i.e.",
+    ];
+    let mut text = sentence.to_owned();
+    for example in EXAMPLES {
+        let mut from = 0;
+        while let Some(at) = text.get(from..).and_then(|t| t.find(example)) {
+            let at = from + at;
+            from = at + example.len();
+            // A whole word.
+            if text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '.') {
+                continue;
+            }
+            text.replace_range(at..from, "");
+            from = at;
+        }
+    }
+    text
+}
 
 /// Returns a text cut to the maximum size.
 pub(super) fn bounded(text: &str) -> String {
@@ -209,6 +264,10 @@ fn is_full_stop(text: &str, chars: &[(usize, char)], at: usize) -> bool {
         Some(_) => {}
     }
     let follows = next.find(|c| !c.is_whitespace());
+    let rest: String = follows.into_iter().chain(next).collect();
+    let following = rest.split_whitespace().next().unwrap_or_default();
+    let follower = following.trim_matches(|c: char| !c.is_alphanumeric() && c != '-');
+    let follower = follower.to_lowercase();
     let start = chars[..at]
         .iter()
         .rposition(|(_, c)| c.is_whitespace() || *c == '(')
@@ -227,7 +286,17 @@ fn is_full_stop(text: &str, chars: &[(usize, char)], at: usize) -> bool {
     let initial = letter.chars().count() == 1
         && (letter.chars().all(char::is_uppercase) || follows.is_some_and(char::is_lowercase));
     let ordinal = short_number && follows.is_some_and(char::is_alphanumeric);
-    !(abbreviated || initial || ordinal)
+    // `the U.S. or Japan`, `the U.S. Navy`, but `in the U.S. Should we …`
+    let may_go_on = are_initials(&word) || listed(NAMES, &word);
+    let goes_on = may_go_on && !listed(OPENERS, &follower)
+        || word.chars().count() <= SHORT_MAX && listed(JOINERS, following);
+    // `z. B.`, `d. h.`
+    let spaced = letter.chars().count() == 1
+        && letter.chars().all(char::is_alphabetic)
+        && follower.chars().count() <= 2
+        && follower.chars().all(char::is_alphabetic)
+        && following.ends_with('.');
+    !(abbreviated || initial || ordinal || goes_on || spaced)
 }
 
 /// Returns a sentence without its parenthesized parts, and those parts.

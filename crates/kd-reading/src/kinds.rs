@@ -243,3 +243,135 @@ fn is_yes_no(options: &[String]) -> bool {
     let (one, two) = (one.to_lowercase(), two.to_lowercase());
     has(YES, &one) && has(NO, &two) || has(NO, &one) && has(YES, &two)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn abbreviations_and_numbers_stay_whole_in_options() {
+        for (question, options) in [
+            (
+                "Should we move to St. Gallen, Chur or Bern?",
+                &["St. Gallen", "Chur", "Bern"][..],
+            ),
+            ("Which city: St. Gallen, Chur?", &["St. Gallen", "Chur"]),
+            (
+                "Which one (St. Gallen, Chur, Bern)?",
+                &["St. Gallen", "Chur", "Bern"],
+            ),
+            (
+                "St. Gallen vs. Chur vs. Bern?",
+                &["St. Gallen", "Chur", "Bern"],
+            ),
+            (
+                "Chur vs. Bern vs. St. Gallen?",
+                &["Chur", "Bern", "St. Gallen"],
+            ),
+            (
+                "Should we host in the U.S., the U.K. or Germany?",
+                &["U.S.", "U.K.", "Germany"],
+            ),
+            (
+                "Which market first: U.S., U.K., E.U.?",
+                &["U.S.", "U.K.", "E.U."],
+            ),
+            (
+                "Do we ship to Washington D.C., New York or Boston?",
+                &["Washington D.C.", "New York", "Boston"],
+            ),
+            (
+                "Should we ask Dr. Meyer, Prof. Huber or Mr. Smith?",
+                &["Dr. Meyer", "Prof. Huber", "Mr. Smith"],
+            ),
+            (
+                "Which is better: A.I. Corp., Acme Inc. or Foo Ltd.?",
+                &["A.I. Corp.", "Acme Inc.", "Foo Ltd."],
+            ),
+            (
+                "Should we meet at 9 a.m., 11 a.m. or 3 p.m.?",
+                &["9 a.m.", "11 a.m.", "3 p.m."],
+            ),
+            (
+                "Which carrier: DHL, U.S. Postal Service, or UPS?",
+                &["DHL", "U.S. Postal Service", "UPS"],
+            ),
+            (
+                "Python 3.12, 3.13 or 3.14?",
+                &["Python 3.12", "3.13", "3.14"],
+            ),
+            (
+                "Should we use Node.js, Vue.js or ASP.NET?",
+                &["Node.js", "Vue.js", "ASP.NET"],
+            ),
+            ("Use .NET or Java?", &[".NET", "Java"]),
+            (
+                "Do you prefer e.g. Rust, Go or Zig?",
+                &["Rust", "Go", "Zig"],
+            ),
+            (
+                "Should we pick Postgres (with replicas, backups) or MySQL (single node)?",
+                &["Postgres", "MySQL"],
+            ),
+            (
+                "We are a team in the U.S. Should we use Rust or Go?",
+                &["Rust", "Go"],
+            ),
+            (
+                "I work at Acme Inc. Which is better, Rust or Go?",
+                &["Rust", "Go"],
+            ),
+            (
+                "Welche Stadt: St. Gallen, Chur oder Bern?",
+                &["St. Gallen", "Chur", "Bern"],
+            ),
+            (
+                "Sollen wir z. B. Rust, Go oder Zig nehmen?",
+                &["Rust", "Go", "Zig"],
+            ),
+            (
+                "Soll es Dr. Meier oder Prof. Huber machen?",
+                &["Dr. Meier", "Prof. Huber"],
+            ),
+            (
+                "Should the margin be 1,5 cm, 2,5 cm oder 3 cm?",
+                &["1,5 cm", "2,5 cm", "3 cm"],
+            ),
+            (
+                "Faut-il aller à St. Étienne, Lyon ou Nice ?",
+                &["St. Étienne", "Lyon", "Nice"],
+            ),
+            ("Faut-il choisir p. ex. Rust ou Go ?", &["Rust", "Go"]),
+            ("Faut-il 1,5 L, 2 L ou 2,5 L ?", &["1,5 L", "2 L", "2,5 L"]),
+            (
+                "Vaut-il mieux M. Dupont, Mme Durand ou M. Martin ?",
+                &["M. Dupont", "Mme Durand", "M. Martin"],
+            ),
+            (
+                "Faut-il aller chez Dupont S.A. ou chez Martin ?",
+                &["Dupont S.A.", "Martin"],
+            ),
+            (
+                "¿Elegimos EE. UU., Canadá o México?",
+                &["EE. UU.", "Canadá", "México"],
+            ),
+            (
+                "¿Es mejor el Sr. García o la Sra. López?",
+                &["Sr. García", "Sra. López"],
+            ),
+            (
+                "¿Nos conviene S.A., S.L. o autónomo?",
+                &["S.A.", "S.L.", "autónomo"],
+            ),
+            ("应该用 Python 3.12 还是 3.13？", &["Python 3.12", "3.13"]),
+            (
+                "选 St. Gallen、Chur 还是 Bern？",
+                &["St. Gallen", "Chur", "Bern"],
+            ),
+            ("去 U.S. 还是 U.K.？", &["U.S.", "U.K."]),
+        ] {
+            let options = options.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(of(question), Kind::Choice(options), "{question}");
+        }
+    }
+}
