@@ -3,7 +3,7 @@
 
 use crate::clean::clean_line;
 use kd_reading::{
-    self, Answer, Options, Step, Unread, Wanted, asked, code, date, kinds, lists, unknown,
+    self, Answer, Options, Step, Unread, Wanted, anchors, asked, code, date, kinds, lists, unknown,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -231,6 +231,9 @@ impl AnswerKind {
             Self::Choice { options } if *options == ["yes", "no"] => {
                 if unknown::is_unknown(reply) {
                     return Err(Unread::Ambiguous);
+                }
+                if let Some(yes) = anchors::side_in_code(reply)? {
+                    return Ok((if yes { "yes" } else { "no" }.to_owned(), Step::Words));
                 }
                 let side = asked::chinese_side(reply).map(|yes| if yes { "yes" } else { "no" });
                 let first = asked::first_side(reply).map(|yes| if yes { "yes" } else { "no" });

@@ -46,6 +46,17 @@ pub fn settle(
     let most = (2 * heads.len()).div_ceil(3);
     let half = heads.len().div_ceil(2);
     let is_told = asked == guess && asked.is_keyed();
+    // Code does not answer it, whatever most replies are: they stay unread.
+    if is_told && asks_only_for_a_side(question, guess) {
+        let coded = heads.iter().filter(|h| h.is_code());
+        if 2 * coded
+            .filter(|h| guess.read_for(question, h.reply).is_err())
+            .count()
+            > heads.len()
+        {
+            return None;
+        }
+    }
     let tallies = tallies(question, guess, is_told, &heads);
     let own = tallies.iter().find(|t| t.kind == *guess);
     let best = tallies
@@ -188,6 +199,12 @@ fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]
     out
 }
 
+/// Returns whether a question asks for yes or no and for nothing else: unlike `Is it safe? Which formula?`
+fn asks_only_for_a_side(question: &str, guess: &AnswerKind) -> bool {
+    matches!(guess, AnswerKind::Choice { options } if *options == ["yes", "no"])
+        && reading_kinds::of(question) == reading_kinds::Kind::YesNo
+}
+
 /// Returns whether the guess consists of labelled options. These hold, whatever the answers repeat.
 fn has_labels(question: &str, guess: &AnswerKind) -> bool {
     matches!(guess, AnswerKind::Choice { options } if reading_kinds::are_labelled(question, options))
@@ -222,6 +239,35 @@ mod tests {
     fn choice(options: &[&str]) -> AnswerKind {
         let options = options.iter().map(|o| (*o).to_owned()).collect();
         AnswerKind::Choice { options }
+    }
+
+    #[test]
+    fn code_answers_no_question_of_yes_and_no() {
+        let sides = choice(&["yes", "no"]);
+        for question in ["Is 17 prime? yes or no", "Is the deploy safe?"] {
+            for replies in [
+                ["`cp a b`", "`mv a b`", "`cp a b`"],
+                ["```sh\ncp a b\n```", "```sh\ncp a b\n```", "yes"],
+                ["=SI(B2>5;1;0)", "=SI(B2>5;1;0)", "=SI(B2>5;1;0)"],
+            ] {
+                assert_eq!(
+                    settle(question, &sides, &sides, &replies),
+                    None,
+                    "{replies:?}"
+                );
+                assert!(sides.read_for(question, replies[0]).is_err(), "{replies:?}");
+            }
+        }
+        for (reply, side) in [
+            ("`yes`", "yes"),
+            ("```\nNo.\n```", "no"),
+            ("```text\ntrue\n```", "yes"),
+            ("`False`", "no"),
+            ("Yes: `cp a b` does it.", "yes"),
+        ] {
+            let read = sides.read_for("Is it safe?", reply).map(|(key, _)| key);
+            assert_eq!(read.as_deref(), Ok(side), "{reply}");
+        }
     }
 
     #[test]
