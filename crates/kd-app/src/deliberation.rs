@@ -12,6 +12,7 @@ use kd_core::clean::clean_line;
 use kd_core::config::Config;
 use kd_core::deliberation::{BadChange, Deliberation, Plan, Seat, protocols};
 use kd_core::media::Attachment;
+use kd_core::output::Schema;
 use kd_core::planner::{
     self, Brief, OwnedBrief, PlanError, Planned, Planner, PlannerBrief, presets,
 };
@@ -70,6 +71,7 @@ impl Kingdom {
         let roster = roster(&planned.plan);
         ready::make_ready(self.config(), deliberate.offline, env, &roster)?;
         let engine = self.engine(self.config(), secrets);
+        planned.plan.output = schema_of(deliberate.output.as_ref());
         let engine = engine.formatting(output::shared(deliberate.output));
         let old = match old {
             Some(thread) => Some((env.layout()?, thread)),
@@ -247,11 +249,12 @@ impl Planning<'_> {
     /// If the thread cannot be created or opened.
     pub fn start(
         &self,
-        planned: Planned,
+        mut planned: Planned,
         planned_in: Option<PlannedIn>,
     ) -> Result<Started, UserError> {
         let old = planned_in.map(|planned_in| (planned_in.layout, planned_in.thread));
         let required = self.brief.rest.required;
+        planned.plan.output = schema_of(self.output.as_ref());
         let schema = output::shared(self.output.clone());
         let engine = self.engine.clone().formatting(schema);
         let (kingdom, media) = (self.kingdom, &self.media);
@@ -287,6 +290,11 @@ impl ModelPlanning {
         };
         Ok((session, planned_in))
     }
+}
+
+/// Returns a schema as plans record it.
+fn schema_of(output: Option<&OutputSchema>) -> Option<serde_json::Value> {
+    output.map(|schema| schema.json().clone())
 }
 
 fn start(

@@ -7,7 +7,8 @@ use crate::council::{Opened, Started, held_event};
 use crate::deliberation::roster;
 use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
-use crate::{ready, threads, trust};
+use crate::output::OutputSchema;
+use crate::{output, ready, threads, trust};
 use jiff::Timestamp;
 use kd_core::clean::clean_text;
 use kd_core::config::Config;
@@ -101,6 +102,16 @@ impl Unfinished {
         Ok(Self { log, plan, lease })
     }
 
+    /// Returns the schema into which its answer is put too.
+    fn schema(&self) -> Result<Option<OutputSchema>, UserError> {
+        let json = self.plan.output.clone();
+        json.map(OutputSchema::new).transpose().map_err(|bad| {
+            UserError::new(ErrorKind::Refused, "the schema in its plan cannot be used")
+                .because(bad.to_string())
+                .next("start another deliberation, with --output-schema")
+        })
+    }
+
     /// Continues it, and returns it with the lease to keep until it has ended.
     ///
     /// # Errors
@@ -174,6 +185,7 @@ impl Resuming<'_> {
     pub fn start(self, masked: Secrets) -> Result<Started, UserError> {
         let seats = self.found.plan.seats.iter();
         let seats = seats.map(|s| s.member.clone()).collect();
+        let schema = self.found.schema()?;
         let (resumed, lease) = self.found.resume(&self.thread, &self.config)?;
         let opening = Opening {
             id: self.thread.id().clone(),
@@ -183,11 +195,12 @@ impl Resuming<'_> {
         };
         let engine = self.kingdom.engine(&self.config, masked);
         let engine = engine.telling(held_event(self.kingdom, &[]));
+        let engine = engine.formatting(output::shared(schema));
         let engine = self
             .kingdom
             .concluding(engine, &self.config, &self.layout, self.required);
         let opened = Opened::of(self.layout, &self.thread, false);
-        let session = engine.run_on(self.thread, opening, resumed.view)?;
+        let session = engine.run_on(self.thread, opening, resumed.view, resumed.events)?;
         Ok(Started {
             lease: Some(lease),
             ..Started::new(session, Op::Resume, opened)

@@ -202,6 +202,8 @@ pub struct Standing {
     pub kind: RoundKind,
     /// The outcome of the round, if the log has it and no member is writing.
     pub outcome: Option<Outcome>,
+    /// Whether a member puts the answer into a JSON schema now.
+    pub formats: bool,
     /// The members that were asked, each with its state.
     pub states: Vec<(SeatName, State)>,
 }
@@ -247,7 +249,9 @@ impl Standing {
     /// messages.
     pub fn is_over(&self) -> bool {
         let busy = |state: &State| matches!(state, State::Running | State::Pending);
-        let answered = self.kind == RoundKind::Council && !self.states.iter().any(|s| busy(&s.1));
+        let answered = self.kind == RoundKind::Council
+            && !self.formats
+            && !self.states.iter().any(|s| busy(&s.1));
         self.outcome.is_some() || answered
     }
 }
@@ -274,7 +278,15 @@ pub fn last_round(thread: &Thread, turn: &[Message]) -> Result<Option<LastRound>
 pub fn standing(thread: &Thread, turn: &[Message]) -> Result<Standing, UserError> {
     let running = running(thread)?;
     let states = states(turn, &thread.members(), &running);
-    Ok(with_log(states, last_round(thread, turn)?, &running))
+    let round = last_round(thread, turn)?;
+    let formatting = round.as_ref().and_then(|round| round.formatting.clone());
+    // A process that was killed leaves its turn open.
+    let formats = formatting.is_some_and(|seat| asked_by(thread, &seat).is_some());
+    let standing = with_log(states, round, &running);
+    Ok(Standing {
+        formats,
+        ..standing
+    })
 }
 
 /// Returns each member's state; reads the log only if a member seems to be missing.
@@ -330,6 +342,7 @@ fn with_log(
     Standing {
         kind: round.kind,
         outcome,
+        formats: false,
         states,
     }
 }

@@ -80,6 +80,8 @@ pub struct LastRound {
     pub asked: Vec<(SeatName, TurnId, TurnSeen)>,
     /// The outcome of the round; `None` if its end is not recorded.
     pub outcome: Option<Outcome>,
+    /// The member that puts the answer into a JSON schema; `None` if nobody does now.
+    pub formatting: Option<SeatName>,
 }
 
 impl LastRound {
@@ -113,7 +115,14 @@ impl LastRound {
     fn hear(&mut self, event: &Event) {
         match event {
             // Whoever puts the answer into a JSON schema has answered before.
-            Event::TurnQueued { turn, .. } if turn.is_format() => {}
+            Event::TurnQueued { turn, seat, .. } if turn.is_format() => {
+                self.formatting = Some(seat.clone());
+            }
+            Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. }
+                if turn.is_format() =>
+            {
+                self.formatting = None;
+            }
             Event::TurnQueued { turn, seat, .. } => {
                 // A retry reopens the round.
                 self.outcome = None;
@@ -233,9 +242,14 @@ mod tests {
         let ann = SeatName::new("ann").unwrap();
         let asked = vec![(ann, TurnId::new(1), TurnSeen::Finished)];
         assert_eq!(
-            (round.asked, round.outcome),
-            (asked, Some(Outcome::Complete))
+            (&round.asked, round.outcome),
+            (&asked, Some(Outcome::Complete))
         );
+        assert_eq!(round.formatting, None);
+        // While it does, the round has not ended.
+        let round = LastRound::of(&log[..4], 1).unwrap();
+        assert_eq!((&round.asked, round.outcome), (&asked, None));
+        assert_eq!(round.formatting, Some(asked[0].0.clone()));
     }
 
     #[test]

@@ -105,6 +105,8 @@ struct Ready {
     seats: Vec<Member>,
     /// The view of a continued machine, for front ends.
     shown: Option<View>,
+    /// The events of a continued machine.
+    before: Vec<Event>,
 }
 
 impl From<Opening> for Ready {
@@ -115,6 +117,7 @@ impl From<Opening> for Ready {
             opened: opening.opened,
             seats: opening.seats,
             shown: None,
+            before: Vec::new(),
         }
     }
 }
@@ -130,6 +133,7 @@ impl Ready {
             opened,
             seats,
             shown: None,
+            before: Vec::new(),
         }
     }
 
@@ -143,6 +147,7 @@ impl Ready {
             opened,
             seats,
             shown: None,
+            before: Vec::new(),
         }
     }
 }
@@ -365,14 +370,21 @@ impl Engine {
         self.begin(thread, opening.into(), None, None)
     }
 
-    /// Like [`Engine::run`], for a machine that continues: `shown` is the view until then, which the session returns as
-    /// its opening.
+    /// Like [`Engine::run`], for a machine that continues after the events `before`: `shown` is the view until then, which
+    /// the session returns as its opening.
     ///
     /// # Errors
     /// Those of [`Engine::open`].
-    pub fn run_on(&self, thread: Thread, opening: Opening, shown: View) -> Result<Session, Error> {
+    pub fn run_on(
+        &self,
+        thread: Thread,
+        opening: Opening,
+        shown: View,
+        before: Vec<Event>,
+    ) -> Result<Session, Error> {
         let ready = Ready {
             shown: Some(shown),
+            before,
             ..opening.into()
         };
         self.begin(thread, ready, None, None)
@@ -392,13 +404,21 @@ impl Engine {
     }
 
     /// Lets a machine put its answers into the schema of this engine, if it has one.
-    fn formatted(&self, machine: Runner, members: &[Member]) -> Runner {
+    fn formatted(
+        &self,
+        machine: Runner,
+        opened: Effects,
+        members: &[Member],
+        before: &[Event],
+    ) -> (Runner, Effects) {
         match (machine, &self.output) {
             (Runner::Machine(machine), Some(schema)) => {
                 let formatted = Formatted::new(machine, schema.clone(), members.to_vec());
-                Runner::Machine(Box::new(formatted))
+                let mut formatted = formatted.after(before);
+                let opened = formatted.opened(opened);
+                (Runner::Machine(Box::new(formatted)), opened)
             }
-            (machine, _) => machine,
+            (machine, _) => (machine, opened),
         }
     }
 
@@ -416,7 +436,8 @@ impl Engine {
             self.keep_private(&mut thread, &members)?;
         }
         sweep(&thread, &members);
-        let mut opened = opening.opened;
+        let (machine, mut opened) =
+            self.formatted(opening.machine, opening.opened, &members, &opening.before);
         opened.events.extend(self.told.clone());
         let (sender, inbox) = actor::inbox();
         let ready = (self.clone(), members.clone());
@@ -450,7 +471,7 @@ impl Engine {
         let (ops, instructions) = mpsc::channel(OPS);
         let start = Start {
             thread: id.clone(),
-            machine: self.formatted(opening.machine, &members),
+            machine,
             members,
             spending: backends.spending().clone(),
             reach: Box::new(move |member, spending| {

@@ -377,7 +377,8 @@ fn a_record_that_was_cut_off_anywhere_does_not_agree() {
         differ += usize::from(said.out.contains("then the record and the decision differ"));
         early += usize::from(said.out.contains("The record is incomplete"));
     }
-    assert!(differ > 5 && early > 5, "{differ} {early}");
+    // A record that ends within a step is incomplete too, not another one.
+    assert!(differ == 0 && early > 10, "{differ} {early}");
     std::fs::write(&log, text).expect("written");
     assert_eq!(home.run(&["replay"]).code, Some(0));
 }

@@ -6,8 +6,10 @@ use kd_fake::{Fake, Reply, Seen, Wire};
 use serde_json::{Value, json};
 use std::fs;
 use std::net::SocketAddr;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use support::served::{Served, bearer, events, user};
-use support::{Home, Said, council, whole};
+use support::{Home, Said, council, until, whole};
 
 const QUESTION: &str = "SQLite or PostgreSQL?";
 const WORDS: &str = "Take SQLite: it is one file.";
@@ -247,6 +249,84 @@ async fn a_deliberation_is_counted_and_replayed_as_without_a_schema() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_deliberation_killed_while_its_answer_is_put_into_json_is_finished_later() {
+    /// Whether the service answers requests for the value.
+    static ANSWERS: AtomicBool = AtomicBool::new(false);
+    let (home, _fake) = home(Wire::OpenAi, |_| match ANSWERS.load(Ordering::SeqCst) {
+        true => Reply::words(&[GOOD]),
+        false => Reply::Silence,
+    })
+    .await;
+    let mut child = home
+        .kd(&[
+            "deliberate",
+            "--seed",
+            "1",
+            "--output-schema",
+            "schema.json",
+            QUESTION,
+        ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    let log = until("it is put into JSON", || {
+        let log = home.threads().pop()?.join(".kd-events.jsonl");
+        let text = fs::read_to_string(log).ok()?;
+        text.contains("\"purpose\":\"format\"").then_some(text)
+    });
+    assert!(log.contains("\"fact\":\"concluded\""), "{log}");
+    let status = home.run(&["status", "--json"]).json();
+    assert_eq!(status["over"], false, "{status}");
+    child.kill().expect("killed");
+    child.wait().expect("it ends");
+    let replayed = home.run(&["replay", "--json"]);
+    let told = replayed.json();
+    assert_eq!(
+        (&told["difference"], &told["finished"]),
+        (&Value::Null, &json!(false)),
+        "{told}"
+    );
+    assert_eq!(told["verdict"]["winner"], "SQLite", "{told}");
+    ANSWERS.store(true, Ordering::SeqCst);
+    let resumed = home.run(&["deliberate", "--resume"]);
+    assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+    assert_eq!(resumed.json(), value());
+    let values = bodies(&home)
+        .into_iter()
+        .filter(|body| body.starts_with("```json"));
+    assert_eq!(values.count(), 1);
+    let replayed = home.run(&["replay"]);
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
+    assert_eq!(home.run(&["status", "--json"]).json()["over"], true);
+    let again = home.run(&["deliberate", "--resume"]);
+    assert!(again.err.contains("has ended"), "{}", again.err);
+}
+
+#[test]
+fn a_round_is_not_over_while_its_answer_is_put_into_json() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let (home, _fake) = runtime.block_on(home(Wire::OpenAi, |_| Reply::Silence));
+    let mut child = home
+        .kd(&["ask", "--output-schema", "schema.json", QUESTION])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    until("it is put into JSON", || {
+        let log = home.threads().pop()?.join(".kd-events.jsonl");
+        let text = fs::read_to_string(log).ok()?;
+        text.contains("\"purpose\":\"format\"").then_some(())
+    });
+    let over = || home.run(&["status", "--json"]).json()["over"].clone();
+    assert_eq!(over(), false);
+    child.kill().expect("killed");
+    child.wait().expect("it ends");
+    // The answer in words is there, and nobody writes.
+    assert_eq!(over(), true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_schema_is_refused_before_anybody_is_asked() {
     let (home, fake) = home(Wire::OpenAi, REPLIES[0].1).await;
     let huge = format!("{{\"title\": \"{}\"}}", "x".repeat(300 << 10));
@@ -407,6 +487,10 @@ fn a_served_council_answers_in_a_schema_over_every_api() {
             assert_eq!(status, 200, "{path} {model}: {text}");
             let answer: Value = serde_json::from_str(&text).expect("JSON");
             assert_eq!(text_of(&answer), r#"{"choice":"tool"}"#, "{path} {model}");
+            if path == "/v1/responses" {
+                let sent = request(path, field, model, &schema);
+                assert_eq!(answer["text"], sent["text"], "{answer}");
+            }
             // What the members said is in the thread, too.
             let thread = answer["kd"]["thread"].as_str().expect("a thread");
             let shown = home.run(&["show", thread]).out;

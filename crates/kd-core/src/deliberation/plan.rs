@@ -76,6 +76,9 @@ pub struct Plan {
     /// Version of the rules that write the conclusion (currently [`WRITING`]). 0 in records made before versioning.
     #[serde(default, skip_serializing_if = "is_first")]
     pub writing: u32,
+    /// The JSON schema into which the answer is put too, once it is decided. `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<serde_json::Value>,
 }
 
 /// When a council asks back: its members disagree, and no promise covers the verdict.

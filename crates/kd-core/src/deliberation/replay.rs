@@ -57,6 +57,9 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
         ..Replayed::default()
     };
     decide(&mut machine, records, &mut saves, &mut found);
+    if found.difference.is_none() {
+        found.events.truncate(found.agreed);
+    }
     found.finished = found.difference.is_none()
         && matches!(
             records.last().map(|r| &r.event),
@@ -235,7 +238,8 @@ pub fn changed_messages(records: &[Record], messages: &[Message]) -> Vec<String>
     recorded.filter_map(change).collect()
 }
 
-/// Runs the machine as far as it matches the record.
+/// Runs the machine as far as it matches the record. Without a difference, events behind those of the record follow from
+/// its last one.
 pub(super) fn decide(
     machine: &mut Deliberation,
     records: &[&Record],
@@ -247,10 +251,13 @@ pub(super) fn decide(
     loop {
         // Compare the events so far with the record.
         while next < found.events.len() {
-            let now = written(&found.events[next]);
-            let then = records.get(next).map(|r| written(&r.event));
-            if then.as_ref() != Some(&now) {
-                found.difference = Some((then, Some(now)));
+            // The rest of a step is missing: its process was killed.
+            let Some(record) = records.get(next) else {
+                return;
+            };
+            let (then, now) = (written(&record.event), written(&found.events[next]));
+            if then != now {
+                found.difference = Some((Some(then), Some(now)));
                 return;
             }
             found.agreed += 1;

@@ -29,6 +29,8 @@ pub struct Resumed {
     pub messages: u32,
     /// The deliberation so far, for front ends.
     pub view: View,
+    /// Its recorded events, with those that put its answer into a JSON schema.
+    pub events: Vec<Event>,
 }
 
 impl Resumed {
@@ -128,14 +130,11 @@ pub fn resume(log: &[Record], plan: Plan, now: Timestamp) -> Result<Resumed, Can
     };
     decide(&mut machine, records, &mut saves, &mut found);
     // Events that followed from the last record, and that are not recorded yet.
-    let events = match &found.difference {
-        None => Vec::new(),
-        Some((None, _)) => found.events.split_off(records.len()),
-        Some(_) => {
-            let at = found.agreed + 1;
-            return Err(CannotResume::Differs { at });
-        }
-    };
+    if found.difference.is_some() {
+        let at = found.agreed + 1;
+        return Err(CannotResume::Differs { at });
+    }
+    let events = found.events.split_off(found.agreed);
     let mut effects = Effects {
         events,
         ..Effects::default()
@@ -144,10 +143,11 @@ pub fn resume(log: &[Record], plan: Plan, now: Timestamp) -> Result<Resumed, Can
     let last = records.last().map_or(now, |record| record.ts);
     machine.start_over(last, now, &mut effects);
     machine.redo(saves, now, &mut effects);
-    let added = records.iter().filter_map(|record| match &record.event {
+    let added = newest.records.iter().filter_map(|r| match &r.event {
         Event::MessageAdded { message, .. } => Some(message.seq),
         _ => None,
     });
+    let messages = added.fold(beginning.messages.max(newest.before), u32::max);
     let mut view = View::default();
     for record in records {
         view.fold_record(record);
@@ -159,10 +159,11 @@ pub fn resume(log: &[Record], plan: Plan, now: Timestamp) -> Result<Resumed, Can
     // A promise in the record is not a promise of this session.
     view.report.promised = None;
     Ok(Resumed {
-        messages: added.fold(beginning.messages.max(newest.before), u32::max),
+        messages,
         view,
         effects,
         machine,
+        events: newest.records.into_iter().map(|r| r.event).collect(),
     })
 }
 

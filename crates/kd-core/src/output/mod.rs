@@ -173,6 +173,26 @@ impl Formatted {
         }
     }
 
+    /// Continues a round that is recorded: these events happened before.
+    #[must_use]
+    pub fn after(mut self, events: &[Event]) -> Self {
+        for event in events {
+            if let Some(turn) = event.turn().filter(|turn| turn.is_format()) {
+                // A record may hold any number.
+                self.turns = self.turns.max(turn.number - TURNS_FROM).min(TURNS_FROM / 2);
+            }
+            self.round.note(event);
+        }
+        self
+    }
+
+    /// Passes on what opening the inner machine does.
+    pub fn opened(&mut self, opened: Effects) -> Effects {
+        let mut fx = Effects::default();
+        self.pass_on(opened, &mut fx);
+        fx
+    }
+
     /// Passes on what the inner machine does, up to the end of a round that has an answer.
     fn pass_on(&mut self, inner: Effects, fx: &mut Effects) {
         fx.commands.extend(inner.commands);
@@ -189,7 +209,7 @@ impl Formatted {
                     ..
                 }
             );
-            let mut next = match answered && self.round.is_answered() {
+            let mut next = match answered && self.round.is_answered() && !self.round.has_value {
                 true => self.writers(),
                 false => Vec::new(),
             };

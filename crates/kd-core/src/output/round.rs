@@ -28,6 +28,8 @@ pub(super) struct Round {
     /// The member that concluded last, and the number of its message or of the council's.
     pub(super) concluded: Option<SeatName>,
     answer: Option<u32>,
+    /// Whether its value is written.
+    pub(super) has_value: bool,
 }
 
 /// The request to a member.
@@ -52,6 +54,8 @@ impl Round {
                 if message.is_king() {
                     *self = Self::default();
                     self.said.push(message.clone());
+                } else if turn.is_some_and(TurnId::is_format) {
+                    self.has_value = true;
                 } else if message.is_sound() && !message.is_pass() {
                     let concluder = turn.and_then(|turn| self.concludes.get(&turn));
                     if message.from == COUNCIL || concluder.is_some() {

@@ -383,6 +383,48 @@ fn a_value_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
+fn a_round_that_was_cut_off_is_formatted_by_the_next_session() {
+    let mut before = round(Outcome::Complete);
+    let end = before.pop().expect("its end");
+    let format = |turn: u32| queued(TURNS_FROM + turn, "chair", Purpose::Format);
+    before.push(format(1));
+    let opened = || Effects {
+        events: vec![end.clone()],
+        ..Effects::default()
+    };
+    let mut bench = Bench::new(schema(), Vec::new());
+    bench.machine = bench.machine.after(&before);
+    let fx = bench.machine.opened(opened());
+    assert!(!fx.events.contains(&end), "its value comes first");
+    let [Command::Ask { turn, request }] = fx.commands.as_slice() else {
+        panic!("{:?}", fx.commands);
+    };
+    assert_eq!(turn.number, TURNS_FROM + 2, "no number is used twice");
+    assert_eq!(request.seat.as_str(), "chair");
+    bench.asked.push((*turn, (**request).clone()));
+    bench.reply(GOOD);
+    bench.save();
+    assert_eq!(bench.events.last(), Some(&end));
+    // A value that is written is not written again.
+    before.push(message(
+        5,
+        "chair",
+        &fenced(&json!({"answer": "SQLite"})),
+        Some(TURNS_FROM + 1),
+    ));
+    let mut bench = Bench::new(schema(), Vec::new());
+    bench.machine = bench.machine.after(&before);
+    let fx = bench.machine.opened(opened());
+    assert_eq!((fx.events, fx.commands.len()), (vec![end], 0));
+    // A record may hold any number.
+    let hostile = queued(u32::MAX, "chair", Purpose::Format);
+    let mut bench = Bench::new(schema(), vec![round(Outcome::Complete)]);
+    bench.machine = bench.machine.after(&[hostile]);
+    bench.feed(Input::Op(Op::Close));
+    assert!(bench.turn().is_format());
+}
+
+#[test]
 fn only_our_own_messages_hold_a_value() {
     let Event::MessageAdded { mut message, .. } = message(1, "ann", "", None) else {
         unreachable!()

@@ -373,6 +373,7 @@ pub fn plan_with(
         judged,
         spending: SPENDING,
         writing: WRITING,
+        output: None,
         fitted: auto.as_ref().is_some_and(|auto| auto.fitted),
         enough: enough.map(|(rule, _)| rule),
         ask_back: None,

@@ -85,6 +85,7 @@ pub(crate) fn plan() -> Plan {
         judged: false,
         spending: kd_core::deliberation::SPENDING,
         writing: kd_core::deliberation::WRITING,
+        output: None,
         enough: None,
         fitted: false,
         ask_back: None,

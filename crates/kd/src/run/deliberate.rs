@@ -157,7 +157,7 @@ fn played(
     planned_in: Option<PlannedIn>,
     here: &Here,
 ) -> Result<(Played, Option<Opened>), Error> {
-    let (face, repaint) = face(args, here);
+    let (face, repaint) = face(args, planning.output.is_some(), here);
     let mut opened = None;
     let played = stage::play(face, repaint, stage::UNASKED, || {
         let started = planning.start(planned, planned_in)?;
@@ -250,7 +250,8 @@ fn plan_by_model(
     }
 }
 
-fn face(args: &Deliberate, here: &Here) -> (Box<dyn Face>, bool) {
+/// Returns what shows a deliberation, and whether it repaints. `has_schema`: its answer is put into a JSON schema too.
+fn face(args: &Deliberate, has_schema: bool, here: &Here) -> (Box<dyn Face>, bool) {
     let quiet = args.output.quiet;
     let size = kd_tui::terminal::size().unwrap_or((100, 24));
     let styles = here.out_styles();
@@ -269,7 +270,7 @@ fn face(args: &Deliberate, here: &Here) -> (Box<dyn Face>, bool) {
         (false, false) => Manner::Plain,
     };
     let face = Box::new(Deliberating::new(manner, styles, size).with_document(document));
-    if args.form.output_schema.is_some() && stage::is_value_only(&args.output) {
+    if has_schema && stage::is_value_only(&args.output) {
         return (Box::new(ValueOnly::new(face)), repaint);
     }
     (face, repaint)

@@ -27,7 +27,7 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
         })?;
     resuming.required = args.require;
     resuming.make_ready(args.offline)?;
-    let (face, repaint) = face(args, here);
+    let (face, repaint) = face(args, resuming.plan().output.is_some(), here);
     let mut opened = None;
     // Held until the deliberation is over.
     let mut lease = None;
