@@ -4,8 +4,17 @@ use std::collections::BTreeSet;
 
 /// Colors: numbers that differ by less have different colors.
 const COLORS: usize = 12;
-/// Marks: numbers that differ by less have different marks.
-pub const MARKS: usize = 7;
+/// Marks, each with one in ASCII: numbers that differ by less than their count have different marks.
+const ALL: [(&str, &str); MARKS] = [
+    ("●", "o"),
+    ("■", "#"),
+    ("▲", "^"),
+    ("◆", "*"),
+    ("★", "+"),
+    ("▼", "v"),
+    ("✚", "%"),
+];
+const MARKS: usize = 7;
 /// Pairs of a mark and a color. Every pair has a number, because the two have no common divisor.
 const LOOKS: usize = MARKS * COLORS;
 
@@ -20,6 +29,11 @@ const USUAL: [(&str, usize); 8] = [
     ("skeptic", 1),
     ("explorer", 2),
 ];
+
+/// Returns the mark of a number, and the same in ASCII.
+pub fn mark(number: usize) -> (&'static str, &'static str) {
+    ALL[number % MARKS]
+}
 
 /// Returns the number of a speaker's mark and color among these members. It depends on the name. If several names
 /// would share a mark, a well-known name gets it, otherwise the first in the alphabet; the others get the next free

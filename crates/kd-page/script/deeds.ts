@@ -53,6 +53,8 @@ export class Deeds {
     for (const [seat, answer] of newest) {
       const tools = answer.querySelector("header .tools");
       const failed = answer.dataset.status !== "complete";
+      // In a deliberation no member is asked alone.
+      if (failed && answer.dataset.retry === undefined) continue;
       const button = failed
         ? make("button", { type: "button", class: "newest", title: `Ask ${seat} the same again; the answer takes the place of this one`, click: () => void this.retry(seat, button) }, "Retry")
         : make("button", { type: "button", class: "newest", title: `Record that you choose the answer of ${seat}; the members see it in their next turn`, click: () => void this.pick(seat, button) }, "Pick");

@@ -9,6 +9,7 @@ use kd_core::deliberation::map::{Map, Rows, Stance};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{self, Fact, Replayed, Robustness, Verdict};
 use kd_core::event::Purpose;
+use kd_core::looks;
 use kd_core::message::settled;
 use kd_core::view::{self, View};
 use kd_core::{Event, Message, Record, SeatName, ThreadId, Usage};
@@ -19,9 +20,8 @@ use std::ops::Range;
 /// Maximum characters of a title or name.
 const TITLE_CHARS: usize = 160;
 const NAME_CHARS: usize = 60;
-/// Number of member colors in the style sheet, and of marks that distinguish members without color.
+/// Number of member colors in the style sheet.
 const COLORS: usize = 8;
-const MARKS: [&str; 5] = ["●", "■", "▲", "◆", "★"];
 
 /// A thread, as needed for its page.
 #[derive(Clone, Debug)]
@@ -110,8 +110,6 @@ pub(crate) struct Facts<'a> {
     pub(crate) said: BTreeMap<(usize, SeatName), Said>,
     /// Prefix of anchors in the page, which may contain several threads.
     pub(crate) prefix: String,
-    /// Names in the order of their colors.
-    names: Vec<&'a str>,
 }
 
 impl<'a> Facts<'a> {
@@ -123,13 +121,7 @@ impl<'a> Facts<'a> {
         let deliberated = deliberated
             .flatten()
             .filter(|records| deliberation::check(records).is_ok());
-        let mut names: Vec<&str> = thread.members.iter().map(String::as_str).collect();
         let shown = settled(&thread.messages);
-        for message in &shown {
-            if !message.is_king() && !names.contains(&message.from.as_str()) {
-                names.push(&message.from);
-            }
-        }
         let (turns, used) = turns(&thread.records);
         let report = deliberated
             .as_deref()
@@ -154,7 +146,6 @@ impl<'a> Facts<'a> {
             replayed: deliberated.as_deref().and_then(deliberation::replay),
             map,
             said: BTreeMap::new(),
-            names,
         };
         facts.said = facts.find_said();
         facts
@@ -244,8 +235,9 @@ impl<'a> Facts<'a> {
 
     /// Returns the CSS class of a name's color, and its mark.
     pub(crate) fn color(&self, name: &str) -> (String, &'static str) {
-        let at = self.names.iter().position(|n| *n == name).unwrap_or(0);
-        (format!("c{}", at % COLORS), MARKS[at % MARKS.len()])
+        let members = self.thread.members.iter().map(String::as_str);
+        let number = looks::number(name, members);
+        (format!("c{}", number % COLORS), looks::mark(number).0)
     }
 
     /// Renders a member's name with its mark.

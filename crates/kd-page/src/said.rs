@@ -68,30 +68,29 @@ pub(crate) fn print(facts: &Facts<'_>, round: &Round<'_>) -> u64 {
             (range.start, range.end, address).hash(&mut digest);
         }
     }
-    round.is_acting().hash(&mut digest);
+    round.kind().command().hash(&mut digest);
     digest.finish()
 }
 
 fn round(facts: &Facts<'_>, round: &Round<'_>) -> Markup {
-    let acting = round.is_acting();
+    let kind = round.kind();
     html! {
         div.round id=(facts.round(round.first)) {
-            @if let Some(message) = round.says { (self::message(facts, message, acting)) }
+            @if let Some(message) = round.says { (self::message(facts, message, kind)) }
             @if !round.answers.is_empty() {
                 div.answers data-answers=(round.answers.len()) {
-                    @for answer in &round.answers { (self::message(facts, answer, acting)) }
+                    @for answer in &round.answers { (self::message(facts, answer, kind)) }
                 }
             }
-            @for message in &round.after { (self::message(facts, message, acting)) }
+            @for message in &round.after { (self::message(facts, message, kind)) }
         }
     }
 }
 
 impl<'a> Round<'a> {
-    /// Returns whether a program asked in it, whose tools one member uses.
-    fn is_acting(&self) -> bool {
-        self.says
-            .is_some_and(|message| RoundKind::of(message) == RoundKind::Acting)
+    /// Returns how its question is answered.
+    fn kind(&self) -> RoundKind {
+        self.says.map(RoundKind::of).unwrap_or_default()
     }
 
     pub(crate) fn messages(&self) -> impl Iterator<Item = &'a Message> {
@@ -148,9 +147,10 @@ fn is_verdict(facts: &Facts<'_>, message: &Message) -> bool {
     verdict == Some(message.seq)
 }
 
-/// Renders a message as a card. Its number is its anchor in the page. `acting`: in a round of a program, whose tools one
-/// member uses.
-fn message(facts: &Facts<'_>, message: &Message, acting: bool) -> Markup {
+/// Renders a message as a card. Its number is its anchor in the page. `kind` is that of its round.
+fn message(facts: &Facts<'_>, message: &Message, kind: RoundKind) -> Markup {
+    // A program asked, whose tools one member uses.
+    let acting = kind == RoundKind::Acting;
     let king = message.is_king();
     let body = message.shown();
     let quotes = king.then(|| quoted::first_name(&body)).flatten();
@@ -161,9 +161,12 @@ fn message(facts: &Facts<'_>, message: &Message, acting: bool) -> Markup {
         false => format!("says {color}"),
     };
     let trouble = message.status.filter(|s| *s != Status::Complete);
+    // In other rounds no member is asked alone.
+    let retries = trouble.is_some() && kind == RoundKind::Council;
     html! {
         article.(class) id=(facts.anchor(message.seq)) data-seq=(message.seq)
-            data-from=[(!king).then(|| plain(&message.from))] data-status=[message.status.map(Status::as_str)] tabindex="-1" {
+            data-from=[(!king).then(|| plain(&message.from))] data-status=[message.status.map(Status::as_str)]
+            data-retry[retries] tabindex="-1" {
             header {
                 @if king { b.name { @if acting && quotes.is_some() { "Program" } @else { "You" } } }
                 @else { (facts.name(&message.from)) }

@@ -84,16 +84,7 @@ impl Styles {
 
     /// Returns the mark of the speaker with this number ([`kd_core::looks`]).
     pub fn mark(&self, place: usize) -> &'static str {
-        const MARKS: [(&str, &str); kd_core::looks::MARKS] = [
-            ("●", "o"),
-            ("■", "#"),
-            ("▲", "^"),
-            ("◆", "*"),
-            ("★", "+"),
-            ("▼", "v"),
-            ("✚", "%"),
-        ];
-        let (unicode, ascii) = MARKS[place % MARKS.len()];
+        let (unicode, ascii) = kd_core::looks::mark(place);
         if self.unicode { unicode } else { ascii }
     }
 }
