@@ -12,7 +12,7 @@ mod turn;
 use crate::blocking::off;
 use crate::consult::Consultations;
 use crate::error::ServeError;
-use crate::mcp::{LINE_BYTES_MAX, Lines, TOO_LONG};
+use crate::mcp::{BAD_PARAMS, LINE_BYTES_MAX, Lines, PARAMS_WRONG, TOO_LONG};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
@@ -91,7 +91,9 @@ pub async fn stdio(
         running: Consultations::default(),
         sessions: Sessions::default(),
     });
-    let input = Lines::new(tokio::io::stdin(), LINE_BYTES_MAX).compat();
+    let input = Lines::new(tokio::io::stdin(), LINE_BYTES_MAX)
+        .replacing_the_first()
+        .compat();
     let output = tokio::io::stdout().compat_write();
     let serving = serve(Arc::clone(&council), ByteStreams::new(output, input));
     let served = tokio::select! {
@@ -218,6 +220,7 @@ fn unknown(method: &str) -> Error {
     match method {
         // A line above the limit was replaced by this.
         TOO_LONG => invalid("a message has at most 8 MiB"),
+        BAD_PARAMS => invalid(PARAMS_WRONG),
         _ => Error::method_not_found(),
     }
 }

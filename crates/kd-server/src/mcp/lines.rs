@@ -1,8 +1,12 @@
 //! Limits the line length of MCP over stdio.
 //!
 //! The SDK silently drops a line that is too long, and its caller waits forever. [`Lines`] replaces it by a short
-//! message with the same ID, so that the call is answered with an error.
+//! message with the same ID, so that the call is answered with an error. The same is done with a call whose `params` are
+//! no object and no list: the SDK answers it without its ID.
 
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,6 +16,10 @@ use tokio::io::{AsyncRead, ReadBuf};
 pub(crate) const LINE_BYTES_MAX: usize = 8 << 20;
 /// The method of the message that replaces a long one.
 pub(crate) const TOO_LONG: &str = "kd/too-long";
+/// The method of the message that replaces one whose parameters are no object.
+pub(crate) const BAD_PARAMS: &str = "kd/bad-params";
+/// What is wrong with such a message.
+pub(crate) const PARAMS_WRONG: &str = "`params` must be an object";
 /// JSON that is not a message: the SDK answers it as an invalid request without an ID.
 const NO_MESSAGE: &str = r#"{"jsonrpc":"2.0"}"#;
 /// Bytes per read.
@@ -65,23 +73,41 @@ impl<R> Lines<R> {
         }
     }
 
+    /// Lets a message be replaced even if it is the first.
+    pub(crate) fn replacing_the_first(self) -> Self {
+        Self {
+            greeted: true,
+            ..self
+        }
+    }
+
     /// Returns whether the line is neither blank nor JSON.
     fn is_text(&self) -> bool {
         !self.line.trim_ascii().is_empty()
-            && serde_json::from_slice::<serde::de::IgnoredAny>(&self.line).is_err()
+            && serde_json::from_slice::<IgnoredAny>(&self.line).is_err()
+    }
+
+    /// Passes on a message with another method, under the ID of a line.
+    fn replace(&mut self, id: Option<serde_json::Value>, method: &str) {
+        let message = match id.filter(|_| self.greeted) {
+            Some(id) => {
+                serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method}).to_string()
+            }
+            None => NO_MESSAGE.to_owned(),
+        };
+        self.ready.extend_from_slice(message.as_bytes());
+        self.ready.push(b'\n');
     }
 
     fn end_line(&mut self) {
         let id = std::mem::take(&mut self.id).found();
         if std::mem::take(&mut self.long) {
-            let message = match id.filter(|_| self.greeted) {
-                Some(id) => {
-                    serde_json::json!({"jsonrpc": "2.0", "id": id, "method": TOO_LONG}).to_string()
-                }
-                None => NO_MESSAGE.to_owned(),
-            };
-            self.ready.extend_from_slice(message.as_bytes());
-            self.ready.push(b'\n');
+            self.replace(id, TOO_LONG);
+        } else if let Some(id) = id
+            && has_bad_params(&self.line)
+        {
+            self.line.clear();
+            self.replace(Some(id), BAD_PARAMS);
         } else if self.is_text() {
             // The SDK silently skips lines that are not JSON.
             self.line.clear();
@@ -91,6 +117,77 @@ impl<R> Lines<R> {
             self.greeted |= !self.line.trim_ascii().is_empty();
             self.ready.append(&mut self.line);
         }
+    }
+}
+
+/// Returns whether a message is a call whose parameters are no object, no list and not `null`.
+fn has_bad_params(message: &[u8]) -> bool {
+    serde_json::from_slice::<Called>(message).is_ok_and(|called| !called.params.0)
+}
+
+/// Returns the ID of a call whose parameters cannot be any.
+pub(crate) fn with_bad_params(message: &[u8]) -> Option<serde_json::Value> {
+    let mut id = IdScan::default();
+    id.scan(message);
+    id.found().filter(|_| has_bad_params(message))
+}
+
+/// A call, as far as its parameters tell.
+#[derive(Deserialize)]
+struct Called {
+    #[serde(rename = "method")]
+    _method: IgnoredAny,
+    params: Params,
+}
+
+/// Whether parameters have a form that a call may have.
+struct Params(bool);
+
+impl<'de> Deserialize<'de> for Params {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_any(Params(false))
+    }
+}
+
+impl<'de> Visitor<'de> for Params {
+    type Value = Params;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("parameters")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Params(true))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Params, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Params(true))
+    }
+
+    fn visit_unit<E>(self) -> Result<Params, E> {
+        Ok(Params(true))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Params, E> {
+        Ok(Params(false))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Params, E> {
+        Ok(Params(false))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Params, E> {
+        Ok(Params(false))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Params, E> {
+        Ok(Params(false))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Params, E> {
+        Ok(Params(false))
     }
 }
 
@@ -255,6 +352,43 @@ mod tests {
         let said = read(&format!("{{\"id\":1,\"x\":\"{long}\"}}\n{hello}"), 1000).await;
         assert_eq!(said, format!("{{\"jsonrpc\":\"2.0\"}}\n{hello}"));
         assert_eq!(read(&hello.repeat(50), 1000).await, hello.repeat(50));
+    }
+
+    #[tokio::test]
+    async fn a_call_with_parameters_of_no_form_is_replaced_under_its_id() {
+        let hello = "{\"id\":0}\n";
+        for params in ["7", "-1", "0.5", "\"x\"", "true"] {
+            for (id, replaced) in [("3", true), ("\"a\"", true), ("null", false)] {
+                let call = format!("{{\"id\":{id},\"method\":\"x\",\"params\":{params}}}\n");
+                let other =
+                    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{BAD_PARAMS}\"}}\n");
+                let passed = if replaced { &other } else { &call };
+                let said = read(&format!("{hello}{call}"), 1000).await;
+                assert_eq!(said, format!("{hello}{passed}"));
+                let first = Lines::new(call.as_bytes(), 1000).replacing_the_first();
+                let mut said = String::new();
+                { first }.read_to_string(&mut said).await.unwrap();
+                assert_eq!(said, *passed);
+                let found = with_bad_params(call.as_bytes());
+                assert_eq!(
+                    found.map(|id| id.to_string()),
+                    replaced.then(|| id.to_owned())
+                );
+            }
+        }
+        for sound in [
+            "{\"id\":1,\"method\":\"x\"}\n",
+            "{\"id\":1,\"method\":\"x\",\"params\":null}\n",
+            "{\"id\":1,\"method\":\"x\",\"params\":{\"a\":1}}\n",
+            "{\"id\":1,\"method\":\"x\",\"params\":[2]}\n",
+            "{\"method\":\"note\",\"params\":7}\n",
+            "{\"id\":1,\"result\":7}\n",
+        ] {
+            assert_eq!(
+                read(&format!("{hello}{sound}"), 1000).await,
+                format!("{hello}{sound}")
+            );
+        }
     }
 
     #[tokio::test]

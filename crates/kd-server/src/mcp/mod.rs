@@ -23,7 +23,7 @@ use axum::response::{IntoResponse, Response};
 use kd_app::host::Host;
 use kd_forum::account::Proof;
 
-pub(crate) use lines::{LINE_BYTES_MAX, Lines, TOO_LONG};
+pub(crate) use lines::{BAD_PARAMS, LINE_BYTES_MAX, Lines, PARAMS_WRONG, TOO_LONG};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult,
     ErrorCode, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
@@ -46,11 +46,13 @@ const VISIT_INSTRUCTIONS: &str =
 
 /// Returns the JSON-RPC error for a body that is not a message. (The SDK would answer with a line of text.)
 pub(crate) fn no_message(body: &[u8]) -> Response {
+    let id = lines::with_bad_params(body);
     let (code, message) = match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
         Err(why) => (-32700, format!("the body is not JSON: {why}")),
+        Ok(_) if id.is_some() => (-32602, PARAMS_WRONG.to_owned()),
         Ok(_) => (-32600, "the body is no message of JSON-RPC".to_owned()),
     };
-    let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
     (StatusCode::BAD_REQUEST, Json(error)).into_response()
 }
 
@@ -261,6 +263,9 @@ impl ServerHandler for Server {
         if request.method == TOO_LONG {
             let why = "the message is longer than 8 MiB: put the long part into a file and name it";
             return Err(ErrorData::invalid_request(why, None));
+        }
+        if request.method == BAD_PARAMS {
+            return Err(ErrorData::invalid_params(PARAMS_WRONG, None));
         }
         let known = ErrorCode::METHOD_NOT_FOUND;
         Err(ErrorData::new(known, request.method, None))

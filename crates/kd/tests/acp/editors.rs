@@ -151,6 +151,9 @@ fn lines_that_are_no_messages_are_answered_and_end_nothing() {
         json!({"sessionId": 7}),
         json!({"sessionId": session, "prompt": "text"}),
         Value::Null,
+        json!(7),
+        json!("text"),
+        json!(true),
     ] {
         let answer = agent.call("session/prompt", params.clone());
         assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
