@@ -467,6 +467,59 @@ pub(crate) fn schema() -> Value {
 mod tests {
     use super::*;
 
+    /// Folds in events, as records.
+    fn heard(answer: &mut Answer, events: &[Value]) {
+        for (at, event) in events.iter().enumerate() {
+            let mut record = event.clone();
+            for (field, value) in [
+                ("v", json!(1)),
+                ("seq", json!(at + 1)),
+                ("ts", json!("2026-06-01T00:00:00Z")),
+                ("thread", json!("council-1")),
+            ] {
+                record[field] = value;
+            }
+            answer.hear(&serde_json::from_value(record).expect("a record"));
+        }
+    }
+
+    #[test]
+    fn the_usage_of_a_value_is_that_of_its_turn() {
+        let format = (1_u64 << 31) + 2;
+        let queued = |turn: u64, purpose: &str| json!({"event": "turn_queued", "turn": turn, "seat": "ann", "purpose": purpose});
+        let message = |seq: u32, turn: Option<u64>, from: &str, body: &str, extra: Value| {
+            json!({"event": "message_added", "turn": turn, "message": {"seq": seq, "from": from, "to": "all",
+                "at": "2026-06-01T00:00:00Z", "status": turn.map(|_| "complete"), "refs": [], "provenance": {},
+                "extra": extra, "body": body}})
+        };
+        let used = |tokens: u64| json!({"input_tokens": 10 * tokens, "output_tokens": tokens});
+        let finished = |turn: u64, seq: u32, tokens: u64| json!({"event": "turn_finished", "turn": turn, "seat": "ann", "message": seq, "usage": used(tokens)});
+        let value = "```json\n{\"answer\": 4}\n```";
+        let events = [
+            message(1, None, "king", "2 + 2?", json!({})),
+            queued(1, "answer"),
+            message(2, Some(1), "ann", "It is 4.", json!({})),
+            finished(1, 2, 7),
+            queued(format - 1, "format"),
+            json!({"event": "turn_failed", "turn": format - 1, "seat": "ann", "message": null,
+                "failure": {"kind": "decode", "message": "no JSON"}}),
+            queued(format, "format"),
+            message(3, Some(format), "ann", value, json!({"purpose": "format"})),
+            finished(format, 3, 50),
+            json!({"event": "floor_yielded", "outcome": "complete", "usage": used(7)}),
+        ];
+        for (formats, content, tokens) in [(true, r#"{"answer":4}"#, 50), (false, "It is 4.", 7)] {
+            let mut answer = Answer::new(Vec::new(), false, true).formatting(formats);
+            heard(&mut answer, &events);
+            assert_eq!(answer.content(), content);
+            let usage = answer.usage();
+            assert_eq!(
+                (usage.input_tokens, usage.output_tokens),
+                (10 * tokens, tokens)
+            );
+        }
+    }
+
     #[test]
     fn a_promise_and_a_question_back_are_told_with_the_verdict() {
         let verdict = json!({

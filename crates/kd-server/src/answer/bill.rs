@@ -1,6 +1,7 @@
 //! The usage of a consultation: of the turn with the answer, of each member, and of all together.
 
 use super::Answer;
+use kd_core::event::Purpose;
 use kd_core::usage::Certainty;
 use kd_core::view::{State, Turn};
 use kd_core::{SeatName, Usage};
@@ -12,10 +13,15 @@ impl Answer {
     /// it was not reported; the usage of other members is no substitute.
     pub(crate) fn usage(&self) -> Usage {
         let mut turns = self.view.turns.iter().filter(|t| t.state == State::Done);
+        // The text is the value in the schema.
+        if self.formats && matches!(self.view.output(), Some(Ok(_))) {
+            let value = turns.rfind(|turn| turn.purpose == Purpose::Format);
+            return value.map_or_else(|| self.total(), reported);
+        }
         let main = self.main().map(|main| main.seq);
         let of = |seq| move |turn: &&Turn| turn.message.as_ref().is_some_and(|m| m.seq == seq);
         match main.and_then(|seq| turns.find(of(seq))) {
-            Some(turn) => bound(turn.usage.unwrap_or_default(), turn.usage.is_none()),
+            Some(turn) => reported(turn),
             None => self.total(),
         }
     }
@@ -79,6 +85,11 @@ impl Answer {
         }
         spent
     }
+}
+
+/// Returns the usage of a turn; a lower bound of 0 if it was not reported.
+fn reported(turn: &Turn) -> Usage {
+    bound(turn.usage.unwrap_or_default(), turn.usage.is_none())
 }
 
 /// Marks an amount as a lower bound if some turn did not report its usage, also an amount of 0: tokens
