@@ -15,6 +15,13 @@ whole = client.responses.create(model="kd/ask", input=QUESTION, instructions="Be
 case("an answer", whole.output_text.startswith("Spaces.") and whole.status == "completed")
 case("who said what", {a["member"] for a in whole.kd["answers"]} >= {"ann", "bob"})
 case("usage", whole.usage.total_tokens == whole.usage.input_tokens + whole.usage.output_tokens)
+# What only a provider's own tools and caches have.
+hosted = {"access_programs", "image", "input_transformations", "moderation", "prompt_cache_diagnostics", "prompt_cache_options", "tool_usage"}
+case("the fields of a response", set(type(whole).model_fields) - set(whole.to_dict()) <= hosted)
+sent = {"text": {"format": {"type": "text"}, "verbosity": "low"}, "metadata": {"a": "b"}, "tool_choice": "none", "user": "ada",
+        "max_output_tokens": 500, "parallel_tool_calls": False, "safety_identifier": "s"}
+kept = client.responses.create(model="kd/ask", input="Tabs or spaces in Go?", instructions="Be brief.", store=False, **sent).to_dict()
+case("what it repeats of its request", kept["instructions"] == "Be brief." and {key: kept[key] for key in sent} == sent)
 again = client.responses.create(model="kd/ask", input="And in Makefiles?", previous_response_id=whole.id)
 case("it goes on by its id", again.kd["thread"] == whole.kd["thread"])
 # Words that no other check uses: conversations with the same words cannot be told apart.

@@ -8,6 +8,7 @@
 mod acts;
 mod anthropic;
 mod chat;
+mod echo;
 mod fault;
 mod fields;
 mod items;

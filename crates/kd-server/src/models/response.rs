@@ -1,7 +1,8 @@
 //! OpenAI Responses: writes answers, complete and streamed.
 
+use super::echo::Echo;
 use super::fault::Fault;
-use super::{Call, Wire, finish, marked, named_event};
+use super::{Call, Wire, finish, marked, named_event, now};
 use crate::answer::Answer;
 use kd_core::Usage;
 use kd_core::request::ToolCall;
@@ -17,7 +18,9 @@ pub(super) const FORM: &str = "text";
 fn usage(usage: &Usage) -> Value {
     let value = json!({
         "input_tokens": usage.input_tokens,
-        "input_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "input_tokens_details": {
+            "cached_tokens": usage.cached_tokens, "cache_write_tokens": usage.written_tokens,
+        },
         "output_tokens": usage.output_tokens,
         "output_tokens_details": {"reasoning_tokens": usage.thinking_tokens},
         "total_tokens": usage.input_tokens.saturating_add(usage.output_tokens),
@@ -41,12 +44,20 @@ pub(super) struct Response {
     answering: bool,
     /// Tools that take free text.
     custom: BTreeSet<String>,
+    /// What it repeats of its request.
+    echo: Echo,
 }
 
 impl Response {
     /// Creates one that continues an answer, with these tools that take free text.
-    pub(super) fn new(stores: bool, previous: Option<String>, custom: BTreeSet<String>) -> Self {
+    pub(super) fn new(
+        stores: bool,
+        previous: Option<String>,
+        custom: BTreeSet<String>,
+        echo: Echo,
+    ) -> Self {
         Self {
+            echo,
             stores,
             previous,
             custom,
@@ -60,31 +71,33 @@ impl Response {
 
     /// Returns the response as an object.
     fn object(&self, call: &Call, status: &str, output: &[Value]) -> Value {
-        json!({
+        let mut object = json!({
             "id": self.id(call),
             "object": "response",
             "created_at": call.created,
+            "completed_at": null,
             "status": status,
             "background": false,
+            "conversation": null,
             "error": null,
             "incomplete_details": null,
-            "instructions": null,
-            "max_output_tokens": null,
-            "metadata": {},
+            "max_tool_calls": null,
             "model": call.model,
             "output": output,
-            "parallel_tool_calls": true,
             "previous_response_id": self.previous,
+            "prompt": null,
+            "prompt_cache_retention": null,
             "reasoning": {"effort": null, "summary": null},
+            "service_tier": "default",
             "store": self.stores && call.is_kept,
             "temperature": null,
-            "text": {"format": {"type": "text"}},
-            "tool_choice": "auto",
-            "tools": [],
+            "top_logprobs": null,
             "top_p": null,
             "truncation": "disabled",
             "usage": null,
-        })
+        });
+        self.echo.lay_over(&mut object);
+        object
     }
 
     /// Returns the items of a whole answer.
@@ -104,6 +117,8 @@ impl Response {
         let mut object = self.object(call, status, output);
         if answer.is_cut() {
             object["incomplete_details"] = json!({"reason": "max_output_tokens"});
+        } else {
+            object["completed_at"] = now().into();
         }
         object["usage"] = usage(&answer.usage());
         object["kd"] = answer.json();

@@ -1,5 +1,6 @@
 //! OpenAI Responses: parses requests.
 
+use super::echo::Echo;
 use super::fault::{Fault, NAME_CHARS_MAX};
 use super::fields::{self, limit};
 use super::offer::{Offer, arguments, choose};
@@ -98,6 +99,7 @@ pub(super) fn read(body: &[u8], resolve: &Resolve<'_>) -> Result<Read, Fault> {
             request.store != Some(false),
             request.previous_response_id,
             custom,
+            Echo::of(body, request.max_output_tokens),
         )),
     })
 }
