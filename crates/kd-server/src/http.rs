@@ -304,7 +304,7 @@ fn is_forwarded(headers: &HeaderMap) -> bool {
 }
 
 /// Returns whether a request says that its body is JSON.
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"))
 }

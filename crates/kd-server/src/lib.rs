@@ -6,6 +6,7 @@
 pub mod acp;
 mod answer;
 mod blocking;
+mod body;
 mod connections;
 mod consult;
 mod error;

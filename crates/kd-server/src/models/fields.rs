@@ -1,6 +1,7 @@
 //! Fields that the requests of several APIs share: reading them, and telling which one is wrong.
 
 use super::fault::Fault;
+use crate::body;
 use kd_app::output::OutputSchema;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
@@ -34,30 +35,12 @@ const FIELDS: &[&str] = &[
 /// # Errors
 /// If it is no JSON object, a field is missing, or one has the wrong type.
 pub(super) fn parse<T: DeserializeOwned>(body: &[u8], what: &str) -> Result<T, Fault> {
-    let no = |why: String| Fault::invalid(None, format!("this is no {what}: {why}"));
-    if !body.trim_ascii_start().starts_with(b"{") {
-        return Err(no("it must be a JSON object".to_owned()));
-    }
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let parsed = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let (path, why) = (error.path().to_string(), error.inner().to_string());
-        // The error for a missing field names the field.
-        let named = why
-            .strip_prefix("missing field `")
-            .and_then(|rest| rest.split('`').next());
-        let root = path.split(['.', '[']).next().unwrap_or_default();
-        let root = named.filter(|_| root.is_empty()).unwrap_or(root);
-        let place = if path == "." {
-            String::new()
-        } else {
-            format!("`{path}`: ")
-        };
-        let mut fault = no(format!("{place}{why}"));
-        fault.param = FIELDS.iter().find(|field| **field == root).copied();
+    body::parse(body).map_err(|bad| {
+        let mut fault = Fault::invalid(None, format!("this is no {what}: {bad}"));
+        let field = bad.field.as_deref();
+        fault.param = FIELDS.iter().find(|known| field == Some(**known)).copied();
         fault
-    })?;
-    reader.end().map_err(|error| no(error.to_string()))?;
-    Ok(parsed)
+    })
 }
 
 /// Reads a limit of tokens. Clients that compute it send 1.0 for 1, and -1 for none, as llama.cpp's server takes it;
@@ -175,24 +158,25 @@ mod tests {
     #[test]
     fn an_error_names_its_field_and_no_type_of_this_program() {
         for (body, param, words) in [
-            ("{", None, "EOF"),
-            ("[]", None, "must be a JSON object"),
-            (r#"{"model": "x"} {}"#, None, "trailing characters"),
+            ("{", None, "it is not JSON: it ends too early"),
+            ("[]", None, "it must be a JSON object"),
+            (r#"{"model": "x"} {}"#, None, "it is not JSON"),
             (
                 r#"{"model": "x", "model": "y"}"#,
-                None,
-                "duplicate field `model`",
-            ),
-            ("{}", Some("model"), "missing field `model`"),
-            (
-                r#"{"model": 3}"#,
                 Some("model"),
-                "`model`: invalid type: integer `3`, expected a string",
+                "`model` is there twice",
             ),
+            ("{}", Some("model"), "`model` is missing"),
+            (r#"{"model": 3}"#, Some("model"), "`model` must be a text"),
             (
                 r#"{"model": "x", "stop": ["a", 1]}"#,
                 Some("stop"),
-                "`stop[1]`: invalid type",
+                "`stop[1]` must be a text",
+            ),
+            (
+                r#"{"model": "x", "max_tokens": "9"}"#,
+                Some("max_tokens"),
+                "`max_tokens` must be a whole number, or -1 for no limit",
             ),
         ] {
             let fault = parse::<Asked>(body.as_bytes(), "request").expect_err("refused");

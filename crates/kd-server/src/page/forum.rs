@@ -1,11 +1,11 @@
 //! The screens of the forum: all of it, one of its threads, and what the user who runs the server writes and decides there.
 
-use super::{Face, fault, owner_only, refused, unread};
+use super::{Face, Sent, fault, owner_only, refused};
 use crate::blocking::off;
 use crate::error::Stopped;
 use axum::Json;
 use axum::Router;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::middleware;
@@ -87,36 +87,27 @@ struct NewMotion {
 
 async fn begin(
     State(face): State<Arc<Face>>,
-    wanted: Result<Json<NewThread>, JsonRejection>,
+    Sent(NewThread { title, body }): Sent<NewThread>,
 ) -> Response {
-    match wanted {
-        Ok(Json(NewThread { title, body })) => write(&face, InForum::Thread(title, body)).await,
-        Err(why) => unread(&why),
-    }
+    write(&face, InForum::Thread(title, body)).await
 }
 
 async fn reply(
     State(face): State<Arc<Face>>,
     id: Result<Path<i64>, PathRejection>,
-    wanted: Result<Json<Reply>, JsonRejection>,
+    Sent(Reply { body, quote }): Sent<Reply>,
 ) -> Response {
     let Ok(Path(id)) = id else {
         return no_number();
     };
-    match wanted {
-        Ok(Json(Reply { body, quote })) => write(&face, InForum::Reply(id, body, quote)).await,
-        Err(why) => unread(&why),
-    }
+    write(&face, InForum::Reply(id, body, quote)).await
 }
 
 async fn propose(
     State(face): State<Arc<Face>>,
-    wanted: Result<Json<NewMotion>, JsonRejection>,
+    Sent(NewMotion { what, reason }): Sent<NewMotion>,
 ) -> Response {
-    match wanted {
-        Ok(Json(NewMotion { what, reason })) => write(&face, InForum::Motion(what, reason)).await,
-        Err(why) => unread(&why),
-    }
+    write(&face, InForum::Motion(what, reason)).await
 }
 
 fn no_number() -> Response {
@@ -140,32 +131,54 @@ async fn write(face: &Face, what: InForum) -> Response {
 
 /// The user's decision on a motion.
 #[derive(Deserialize)]
-#[serde(tag = "decision", rename_all = "snake_case", deny_unknown_fields)]
-enum Decision {
-    Vote {
-        choice: String,
-        #[serde(default)]
-        reason: String,
-    },
-    Confirm {},
-    Refuse {
-        reason: String,
-    },
+#[serde(deny_unknown_fields)]
+struct Decision {
+    decision: Kind,
+    #[serde(default)]
+    choice: Option<String>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Vote,
+    Confirm,
+    Refuse,
+}
+
+impl Decision {
+    /// Returns the decision.
+    ///
+    /// # Errors
+    /// If it has too many fields, or too few.
+    fn read(self) -> Result<OnMotion, &'static str> {
+        match (self.decision, self.choice, self.reason) {
+            (Kind::Vote, Some(choice), reason) => {
+                Ok(OnMotion::Vote(choice, reason.unwrap_or_default()))
+            }
+            (Kind::Vote, None, _) => Err("`choice` is missing"),
+            (Kind::Confirm, None, None) => Ok(OnMotion::Confirm),
+            (Kind::Confirm, ..) => Err("a confirmation has no `choice` and no `reason`"),
+            (Kind::Refuse, None, Some(reason)) => Ok(OnMotion::Refuse(reason)),
+            (Kind::Refuse, None, None) => Err("`reason` is missing"),
+            (Kind::Refuse, Some(_), _) => Err("a refusal has no `choice`"),
+        }
+    }
 }
 
 async fn decide(
     State(face): State<Arc<Face>>,
     id: Result<Path<i64>, PathRejection>,
-    wanted: Result<Json<Decision>, JsonRejection>,
+    Sent(wanted): Sent<Decision>,
 ) -> Response {
     let Ok(Path(id)) = id else {
         return no_number();
     };
-    let decision = match wanted {
-        Ok(Json(Decision::Vote { choice, reason })) => OnMotion::Vote(choice, reason),
-        Ok(Json(Decision::Confirm {})) => OnMotion::Confirm,
-        Ok(Json(Decision::Refuse { reason })) => OnMotion::Refuse(reason),
-        Err(why) => return unread(&why),
+    let decision = match wanted.read() {
+        Ok(decision) => decision,
+        Err(why) => return fault(StatusCode::BAD_REQUEST, why),
     };
     if let OnMotion::Vote(_, reason) | OnMotion::Refuse(reason) = &decision
         && reason.len() > REASON_BYTES_MAX

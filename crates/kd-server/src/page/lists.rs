@@ -1,10 +1,9 @@
 //! The lists of the page: threads, some at a time or those with words that are looked for, and members that can be asked.
 
-use super::{Face, fault, refused, unread};
+use super::{Face, Sent, fault, refused};
 use crate::blocking::off;
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use kd_app::host::{Candidate, Listed, Listing};
@@ -33,14 +32,8 @@ pub(super) async fn threads(State(face): State<Arc<Face>>) -> Response {
 }
 
 /// Threads with words in a message, or older ones. The words of a search are not part of any address.
-pub(super) async fn search(
-    State(face): State<Arc<Face>>,
-    wanted: Result<Json<Wanted>, JsonRejection>,
-) -> Response {
-    match wanted {
-        Ok(Json(wanted)) => list(&face, wanted).await,
-        Err(why) => unread(&why),
-    }
+pub(super) async fn search(State(face): State<Arc<Face>>, Sent(wanted): Sent<Wanted>) -> Response {
+    list(&face, wanted).await
 }
 
 async fn list(face: &Face, Wanted { words, skip }: Wanted) -> Response {

@@ -6,10 +6,12 @@ mod lists;
 mod live;
 
 use crate::blocking::off;
+use crate::body;
 use crate::consult::{Consultations, OpSender, Running};
+use crate::http::is_json;
 use crate::identity::Identity;
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -20,6 +22,7 @@ use kd_app::host::{Host, Method, PlanChoice, Query, Refusal};
 use kd_core::fork::Cut;
 use kd_core::{Op, SeatName};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -111,20 +114,26 @@ fn fault(status: StatusCode, why: &str) -> Response {
     (status, Json(json!({ "error": why }))).into_response()
 }
 
-/// Returns the error for a body that cannot be read: why, without the words of the library that reads it.
-fn unread(why: &JsonRejection) -> Response {
-    let told = why.body_text();
-    let frames = [
-        "Failed to deserialize the JSON body into the target type: ",
-        "Failed to parse the request body as JSON: ",
-    ];
-    let inner = frames.iter().find_map(|frame| told.strip_prefix(frame));
-    let inner = inner.unwrap_or(&told);
-    // The place in the body helps nobody who did not write it by hand.
-    let inner = inner
-        .rsplit_once(" at line ")
-        .map_or(inner, |(inner, _)| inner);
-    fault(StatusCode::BAD_REQUEST, inner)
+/// The body of a request: a JSON object.
+struct Sent<T>(T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        // A form of another page can be sent without asking the browser, but never as JSON.
+        if !is_json(request.headers()) {
+            let why = "a request has the header `Content-Type: application/json`";
+            return Err(fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+        }
+        let body = Bytes::from_request(request, state).await.map_err(|_| {
+            let why = "the body is longer than 4 MiB, or was cut off";
+            fault(StatusCode::PAYLOAD_TOO_LARGE, why)
+        })?;
+        let read = body::parse(&body);
+        read.map(Self)
+            .map_err(|bad| fault(StatusCode::BAD_REQUEST, &bad.to_string()))
+    }
 }
 
 fn refused(refusal: &Refusal) -> Response {
@@ -180,14 +189,7 @@ impl From<Way> for Method {
     }
 }
 
-async fn ask(
-    State(face): State<Arc<Face>>,
-    question: Result<Json<Question>, JsonRejection>,
-) -> Response {
-    let question = match question {
-        Ok(Json(question)) => question,
-        Err(why) => return unread(&why),
-    };
+async fn ask(State(face): State<Arc<Face>>, Sent(question): Sent<Question>) -> Response {
     if question.question.trim().is_empty() {
         return fault(StatusCode::BAD_REQUEST, "the question is empty");
     }
@@ -210,12 +212,9 @@ struct Resume {}
 async fn resume(
     State(face): State<Arc<Face>>,
     Path(id): Path<String>,
-    wanted: Result<Json<Resume>, JsonRejection>,
+    Sent(Resume {}): Sent<Resume>,
 ) -> Response {
-    match wanted {
-        Ok(Json(Resume {})) => start(face, move |host| host.resume(&id)).await,
-        Err(why) => unread(&why),
-    }
+    start(face, move |host| host.resume(&id)).await
 }
 
 /// A member of a thread.
@@ -229,12 +228,8 @@ struct Seat {
 async fn retry(
     State(face): State<Arc<Face>>,
     Path(id): Path<String>,
-    wanted: Result<Json<Seat>, JsonRejection>,
+    Sent(Seat { seat }): Sent<Seat>,
 ) -> Response {
-    let seat = match wanted {
-        Ok(Json(Seat { seat })) => seat,
-        Err(why) => return unread(&why),
-    };
     let mut session = match opened(&face, move |host| host.retry(&id, &seat)).await {
         Ok(started) => Session::of(&face, started),
         Err(response) => return response,
@@ -254,12 +249,8 @@ async fn retry(
 async fn choose(
     State(face): State<Arc<Face>>,
     Path(id): Path<String>,
-    wanted: Result<Json<Seat>, JsonRejection>,
+    Sent(Seat { seat }): Sent<Seat>,
 ) -> Response {
-    let seat = match wanted {
-        Ok(Json(Seat { seat })) => seat,
-        Err(why) => return unread(&why),
-    };
     let started = match opened(&face, move |host| host.choose(&id, &seat)).await {
         Ok(started) => started,
         Err(response) => return response,
@@ -280,12 +271,9 @@ struct Mark {
 async fn mark(
     State(face): State<Arc<Face>>,
     Path(id): Path<String>,
-    wanted: Result<Json<Mark>, JsonRejection>,
+    Sent(Mark { mark }): Sent<Mark>,
 ) -> Response {
-    let word = match wanted {
-        Ok(Json(Mark { mark })) => mark.trim().to_owned(),
-        Err(why) => return unread(&why),
-    };
+    let word = mark.trim().to_owned();
     if word.is_empty() || word.len() > MARK_BYTES_MAX {
         let why = "a mark is `right`, `wrong`, a share, or the right answer";
         return fault(StatusCode::BAD_REQUEST, why);
@@ -370,22 +358,17 @@ impl Face {
 #[serde(deny_unknown_fields)]
 struct Stop {
     #[serde(default)]
-    seat: Option<String>,
+    seat: Option<SeatName>,
 }
 
 async fn stop(
     State(face): State<Arc<Face>>,
     Path(id): Path<String>,
-    stop: Result<Json<Stop>, JsonRejection>,
+    Sent(stop): Sent<Stop>,
 ) -> Response {
-    let stop = match stop {
-        Ok(Json(stop)) => stop,
-        Err(why) => return unread(&why),
-    };
-    let op = match stop.seat.as_deref().map(SeatName::new) {
+    let op = match stop.seat {
         None => Op::Interrupt,
-        Some(Ok(seat)) => Op::Stop { seat },
-        Some(Err(why)) => return fault(StatusCode::BAD_REQUEST, &why.to_string()),
+        Some(seat) => Op::Stop { seat },
     };
     let mut sent = false;
     // A member may be asked again while others still answer.
@@ -414,28 +397,18 @@ struct Fork {
 async fn fork(
     State(face): State<Arc<Face>>,
     Path(id): Path<String>,
-    wanted: Result<Json<Fork>, JsonRejection>,
+    Sent(wanted): Sent<Fork>,
 ) -> Response {
-    let cut = match wanted {
-        Ok(Json(Fork {
-            before: None,
-            stage: None,
-        })) => Cut::End,
-        Ok(Json(Fork {
-            before: Some(number),
-            stage: None,
-        })) => Cut::Before(number),
-        Ok(Json(Fork {
-            before: None,
-            stage: Some(stage),
-        })) => Cut::Stage(stage),
-        Ok(_) => {
+    let cut = match (wanted.before, wanted.stage) {
+        (None, None) => Cut::End,
+        (Some(number), None) => Cut::Before(number),
+        (None, Some(stage)) => Cut::Stage(stage),
+        (Some(_), Some(_)) => {
             return fault(
                 StatusCode::BAD_REQUEST,
                 "give a message or a stage, not both",
             );
         }
-        Err(why) => return unread(&why),
     };
     match off(&face.host, move |host| host.fork(&id, &cut)).await {
         Ok(Ok(thread)) => Json(json!({ "thread": thread })).into_response(),

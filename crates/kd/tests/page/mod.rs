@@ -233,6 +233,143 @@ fn a_question_from_the_page_is_answered_and_seen_in_parts() {
 }
 
 #[test]
+fn a_wrong_body_is_refused_with_its_field_and_what_it_must_be() {
+    let home = council("Spaces.");
+    let served = Served::start(&home, "--page");
+    for (path, body, why) in [
+        ("ask", json!({"method": "ask"}), "`question` is missing"),
+        (
+            "ask",
+            json!({"question": 7, "method": "ask"}),
+            "`question` must be a text",
+        ),
+        (
+            "ask",
+            json!({"question": "x", "method": 7}),
+            "`method` must be a text",
+        ),
+        (
+            "ask",
+            json!({"question": "x", "method": "ask", "members": [{}]}),
+            "`members[0]` must be a text",
+        ),
+        (
+            "search",
+            json!({"skip": -1}),
+            "`skip` must be a whole number, 0 or greater",
+        ),
+        ("search", json!({"words": []}), "`words` must be a text"),
+        ("search", json!([]), "it must be a JSON object"),
+        (
+            "threads/x/stop",
+            json!({"seat": 7}),
+            "`seat` must be a text",
+        ),
+        (
+            "threads/x/fork",
+            json!({"before": "2"}),
+            "`before` must be a whole number, 0 or greater",
+        ),
+        (
+            "threads/x/fork",
+            json!({"stage": 2}),
+            "`stage` must be a text",
+        ),
+        (
+            "threads/x/resume",
+            json!({"a": 1}),
+            "`a` is not known: no field is",
+        ),
+        ("threads/x/retry", json!({}), "`seat` is missing"),
+        (
+            "threads/x/retry",
+            json!({"seat": ["ann"]}),
+            "`seat` must be a text",
+        ),
+        ("threads/x/choose", json!({}), "`seat` is missing"),
+        (
+            "threads/x/choose",
+            json!({"seat": "ann", "x": 1}),
+            "`x` is not known; known are `seat`",
+        ),
+        (
+            "threads/x/mark",
+            json!({"mark": 1}),
+            "`mark` must be a text",
+        ),
+        ("forum/threads", json!({"title": "x"}), "`body` is missing"),
+        (
+            "forum/threads/1",
+            json!({"body": "x", "quote": "y"}),
+            "`quote` must be a whole number",
+        ),
+        (
+            "forum/motions",
+            json!({"what": "x", "reason": true}),
+            "`reason` must be a text",
+        ),
+        ("forum/motions/1", json!({}), "`decision` is missing"),
+        (
+            "forum/motions/1",
+            json!({"decision": "pass"}),
+            "`decision` must be `vote`, `confirm` or `refuse`",
+        ),
+        (
+            "forum/motions/1",
+            json!({"decision": "vote"}),
+            "`choice` is missing",
+        ),
+        (
+            "forum/motions/1",
+            json!({"decision": "vote", "choice": 1}),
+            "`choice` must be a text",
+        ),
+        (
+            "forum/motions/1",
+            json!({"decision": "confirm", "reason": "x"}),
+            "a confirmation has no `choice` and no `reason`",
+        ),
+        (
+            "forum/motions/1",
+            json!({"decision": "refuse"}),
+            "`reason` is missing",
+        ),
+    ] {
+        let (status, said) = served.post(&format!("/page/{path}"), &body);
+        assert_eq!(
+            (status, &said["error"]),
+            (400, &json!(why)),
+            "{path} {body}: {said}"
+        );
+    }
+    let json = bearer() + "Content-Type: application/json\r\n";
+    for (headers, body, status, why) in [
+        (
+            &json,
+            "",
+            400,
+            "the body is empty; it must be a JSON object",
+        ),
+        (
+            &json,
+            "{",
+            400,
+            "it is not JSON: it ends too early at line 1, column 1",
+        ),
+        (
+            &bearer(),
+            "{}",
+            415,
+            "a request has the header `Content-Type: application/json`",
+        ),
+    ] {
+        let (got, _, text) = served.send("POST", "/page/search", headers, body);
+        let said: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((got, &said["error"]), (status, &json!(why)), "{body}");
+    }
+}
+
+#[test]
 fn what_the_page_may_not_do_is_refused_with_the_reason() {
     let home = council("Spaces.");
     let served = Served::start(&home, "--page");
@@ -247,7 +384,7 @@ fn what_the_page_may_not_do_is_refused_with_the_reason() {
             "/page/ask",
             json!({"question": "x", "method": "fork"}),
             400,
-            "fork",
+            "`method` must be `ask`, `think` or `deliberate`",
         ),
         (
             "/page/ask",
