@@ -296,6 +296,25 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_member_is_asked_again_only_where_that_is_possible() {
+        for (asked_with, retries) in [
+            (None, 1),
+            (Some("think"), 0),
+            (Some("deliberate"), 0),
+            (Some("review"), 0),
+            (Some("serve"), 0),
+        ] {
+            let mut question = message(1, "king", "Why?");
+            let asked_with = asked_with.map(|word| ("asked_with".to_owned(), word.to_owned()));
+            question.extra.extend(asked_with);
+            let mut failed = message(2, "ann", "Beca");
+            failed.status = Some(Status::Error);
+            let page = document(&[thread(vec![question, failed, message(3, "ben", "So.")])]);
+            assert_eq!(page.matches(" data-retry").count(), retries, "{page}");
+        }
+    }
+
+    #[test]
     fn answers_to_one_message_stand_side_by_side_and_turns_below() {
         let said = [
             (1, "king"),
