@@ -57,10 +57,12 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
         ..Replayed::default()
     };
     decide(&mut machine, records, &mut saves, &mut found);
+    let is_whole = found.events.len() == found.agreed;
     if found.difference.is_none() {
         found.events.truncate(found.agreed);
     }
     found.finished = found.difference.is_none()
+        && is_whole
         && matches!(
             records.last().map(|r| &r.event),
             Some(Event::FloorYielded { .. })
