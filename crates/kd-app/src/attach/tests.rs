@@ -378,10 +378,7 @@ fn a_path_without_a_file_is_told_and_a_package_or_a_decorator_is_not() {
             "@main.rs, please",
             "no file main.rs: did you mean @src/main.rs? It is sent as text",
         ),
-        (
-            "@src/mian",
-            "no file src/mian: did you mean @src/main.rs? It is sent as text",
-        ),
+        ("@src/mian", "no file src/mian: it is sent as text"),
         (
             "see @\"my nots.md\"",
             "no file my nots.md: did you mean @my notes.md? It is sent as text",
