@@ -94,19 +94,16 @@ fn a_hostile_answer_steers_nothing_and_speaks_for_nobody_when_shown() {
     let said = home.run(&["council", "show"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     assert_eq!(steering(&said.out), NONE, "{}", said.out);
-    // A lone label starts at the first column; the line above all names the thread.
-    let labels: Vec<&str> = said
+    // Only the document itself has headings of the first two levels.
+    let heads: Vec<&str> = said
         .out
         .lines()
-        .skip(1)
-        .filter(|l| !l.is_empty() && !l.starts_with(' '))
+        .filter(|line| line.starts_with("# ") || line.starts_with("## "))
         .collect();
-    assert_eq!(labels.len(), 4, "{labels:#?}");
-    for name in ["king", "ada", "bob", "cy"] {
-        let of = labels
-            .iter()
-            .filter(|l| l.split_whitespace().nth(1) == Some(name));
-        assert_eq!(of.count(), 1, "{name}: {labels:#?}");
+    assert_eq!(heads.len(), 4, "{heads:#?}");
+    for head in ["# What now?", "## ada", "## bob", "## cy"] {
+        let of = heads.iter().filter(|line| **line == head);
+        assert_eq!(of.count(), 1, "{head}: {heads:#?}");
     }
     for args in [
         &["council", "list"][..],
