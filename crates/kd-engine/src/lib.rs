@@ -438,11 +438,10 @@ impl Engine {
         sweep(&thread, &members);
         let (machine, mut opened) =
             self.formatted(opening.machine, opening.opened, &members, &opening.before);
-        opened.events.extend(self.told.clone());
         let (sender, inbox) = actor::inbox();
         let ready = (self.clone(), members.clone());
         let fault = kd_store::log::fault(&thread).map(|text| kd_core::Event::Noticed { text });
-        opened.events.extend(fault);
+        opened.events.extend(self.told.iter().cloned().chain(fault));
         let thread = Arc::new(thread);
         let own = watch::Own::default();
         let continues = opening.shown.is_some();

@@ -93,6 +93,7 @@ fn the_log_tells_whom_a_question_that_was_asked_before_still_lacks() {
         kind,
         asked: vec![asked("claude", TurnSeen::Finished)],
         outcome,
+        formatting: None,
     };
     let rows = [
         // Without a log: members that were mentioned and left no message.
