@@ -3,6 +3,7 @@
 //! Input: bytes, and the type to read. Output: the value, or the [`Bad`] field. Nothing of a body is repeated, and no word
 //! of the library that reads it.
 
+use axum::http::{HeaderMap, header};
 use kd_core::clean::clean_line;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -33,6 +34,12 @@ const EXPECTED: &[(&str, &str)] = &[
 ];
 const UNSIGNED: &str = "a whole number, 0 or greater";
 const WHOLE: &str = "a whole number";
+
+/// Returns whether a request says that its body is JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"))
+}
 
 /// Why a body cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]

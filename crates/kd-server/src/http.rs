@@ -3,6 +3,7 @@
 
 use crate::MCP;
 use crate::blocking::off;
+use crate::body::is_json;
 use crate::connections::{self, Limits, Mark};
 use crate::events;
 use crate::identity::Tokens;
@@ -301,12 +302,6 @@ fn is_forwarded(headers: &HeaderMap) -> bool {
     const SIGNS: &[&str] = &["forwarded", "via", "x-real-ip"];
     let mut names = headers.keys().map(HeaderName::as_str);
     names.any(|name| SIGNS.contains(&name) || name.starts_with("x-forwarded-"))
-}
-
-/// Returns whether a request says that its body is JSON.
-pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE);
-    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"))
 }
 
 /// Admits requests, and counts their responses.

@@ -6,9 +6,8 @@ mod lists;
 mod live;
 
 use crate::blocking::off;
-use crate::body;
+use crate::body::{self, is_json};
 use crate::consult::{Consultations, OpSender, Running};
-use crate::http::is_json;
 use crate::identity::Identity;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
