@@ -53,8 +53,8 @@ pub fn side_in_code(reply: &str) -> Result<Option<bool>, Unread> {
     let text = text.trim();
     let Some(inner) = enclosed(text) else {
         let is_code = code::has_marks(text) && text.starts_with('=') || code::is_program(text);
-        // `Yes(probably)`
-        let is_formula = is_code && asked::first_side(text).is_none();
+        // `Yes(probably)`, but not `=SI(A1;1;0)`
+        let is_formula = is_code && (text.starts_with('=') || asked::first_side(text).is_none());
         return match is_formula {
             true => Err(Unread::Missing),
             false => Ok(None),

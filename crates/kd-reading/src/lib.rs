@@ -759,6 +759,7 @@ fn joined(
         // The rules find short texts by a label or a mark, or take a whole sentence.
         Ok((Answer::Text(said), _)) if matches!(wanted, Wanted::Short) => match ranked.best() {
             _ if is_bare(said) || prose::bare(text) != *said => read,
+            _ if asks_back(text) => Err(Unread::Missing),
             Some((answer, share)) if share >= ALONE_MIN => Ok((answer.clone(), Step::Weights)),
             _ if ranked.none() >= NONE_MIN => Err(Unread::Missing),
             _ => read,
@@ -771,6 +772,8 @@ fn joined(
             Err(Unread::Ambiguous)
         }
         Err(Unread::Ambiguous) if matches!(wanted, Wanted::Short) => read,
+        // The weights are of prose.
+        Err(_) if code::is_program(text) => read,
         Err(why) if why.is_worth_asking() && !ends_open(wanted, text) => match ranked.best() {
             Some((answer, share)) if share >= least_share(wanted, answer, ranked) => {
                 Ok((answer.clone(), Step::Weights))
