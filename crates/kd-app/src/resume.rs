@@ -122,11 +122,14 @@ impl Unfinished {
         thread: &Thread,
         config: &Config,
     ) -> Result<(Resumed, Lease), UserError> {
-        let resumed = resume(&self.log, self.plan, Timestamp::now());
-        let resumed = resumed.map_err(|why| refusal(thread, &why))?;
-        let last = thread.tail(1)?.messages.last().map_or(0, |m| m.seq);
-        if last > resumed.messages {
-            return Err(refusal(thread, &CannotResume::GoneOn));
+        let now = Timestamp::now();
+        let resumed = resume(&self.log, self.plan, now);
+        let mut resumed = resumed.map_err(|why| refusal(thread, &why))?;
+        // A process that was killed may have written a message and not its record.
+        for message in thread.since(resumed.messages)?.messages {
+            if !resumed.found(&message, now) {
+                return Err(refusal(thread, &CannotResume::GoneOn));
+            }
         }
         afforded(&resumed, config)?;
         Ok((resumed, self.lease))

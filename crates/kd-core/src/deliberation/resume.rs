@@ -14,6 +14,7 @@ use crate::event::{Event, Record};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{MachineId, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
+use crate::message::{Draft, Message};
 use crate::spending::{Spent, pico};
 use crate::view::View;
 use jiff::Timestamp;
@@ -56,6 +57,28 @@ impl Resumed {
             pico_usd: left(pass.usd.map_or(0, pico), usd_max, used.pico_usd),
             ..Spent::default()
         }
+    }
+
+    /// Records a message that is in the thread and not in the record, instead of writing it again: the process was killed
+    /// between the two. Returns whether the message is one that remained to be written.
+    pub fn found(&mut self, message: &Message, now: Timestamp) -> bool {
+        let is_it =
+            |draft: &Draft| draft.from == message.from && draft.body.trim() == message.body.trim();
+        let mut commands = self.effects.commands.iter();
+        let Some(at) = commands.position(|c| matches!(c, Command::Save(draft) if is_it(draft)))
+        else {
+            return false;
+        };
+        let Command::Save(draft) = self.effects.commands.remove(at) else {
+            return false;
+        };
+        self.messages = self.messages.max(message.seq);
+        let saved = Input::Saved {
+            turn: draft.turn,
+            message: message.clone(),
+        };
+        self.machine.also(now, saved, &mut self.effects);
+        true
     }
 }
 

@@ -1,13 +1,13 @@
 //! A deliberation goes on from any record, to the end that it would have had.
 
-use crate::room::{Answer, Asked, good, plan, run, run_on};
+use crate::room::{Answer, Asked, good, plan, run, run_found, run_on};
 use kd_core::deliberation::plan::{Iteration, Strategy};
 use kd_core::deliberation::protocols::PROTOCOLS;
-use kd_core::deliberation::{CannotResume, Fact, Plan, resumable};
+use kd_core::deliberation::{CannotResume, Fact, Plan, resumable, resume};
 use kd_core::event::FORMAT;
 use kd_core::fork::{Cut, prefix, stages};
 use kd_core::usage::Usage;
-use kd_core::{Event, FailureKind, Record};
+use kd_core::{Event, FailureKind, Message, Record};
 
 /// Members that disagree, one of which sometimes fails or answers what cannot be read.
 fn answers(asked: &Asked) -> Answer {
@@ -78,6 +78,41 @@ fn a_deliberation_goes_on_from_every_record() {
         }
     }
     assert!(cuts > 500, "{cuts}");
+}
+
+#[test]
+fn a_message_that_was_written_and_not_recorded_is_not_written_again() {
+    let mut cuts = 0;
+    for plan in plans() {
+        let whole = run(&plan, answers);
+        for (end, record) in whole.records.iter().enumerate() {
+            let Event::MessageAdded { message, .. } = &record.event else {
+                continue;
+            };
+            let records = whole.records[..end].to_vec();
+            let at = format!("{}, record {end}", plan.protocol);
+            let Ok(plan) = resumable(&records) else {
+                continue;
+            };
+            // Another member's message, and another text of this one, are not its own.
+            let mut resumed = resume(&records, plan.clone(), record.ts).expect("it goes on");
+            for (from, body) in [
+                ("mallory", &*message.body),
+                (&*message.from, "Something else."),
+            ] {
+                let other = Message {
+                    from: from.into(),
+                    body: body.into(),
+                    ..message.clone()
+                };
+                assert!(!resumed.found(&other, record.ts), "{at}: {from}, {body}");
+            }
+            let again = run_found(records, plan, std::slice::from_ref(message), &mut answers);
+            assert_eq!(again.records, whole.records, "{at}");
+            cuts += 1;
+        }
+    }
+    assert!(cuts > 40, "{cuts}");
 }
 
 #[test]

@@ -10,8 +10,8 @@ use kd_core::event::FORMAT;
 use kd_core::machine::{Command, Effects, Input};
 use kd_core::usage::Usage;
 use kd_core::{
-    Address, Delta, Event, Failure, FailureKind, Finish, Machine, Member, Op, Record, Request,
-    SeatName, ThreadId, TurnId,
+    Address, Delta, Event, Failure, FailureKind, Finish, Machine, Member, Message, Op, Record,
+    Request, SeatName, ThreadId, TurnId,
 };
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -122,8 +122,21 @@ pub(crate) fn run_on(
     plan: Plan,
     answer: &mut dyn FnMut(&Asked) -> Answer,
 ) -> Run {
+    run_found(records, plan, &[], answer)
+}
+
+/// As [`run_on`]; these messages are in the thread and not in the record.
+pub(crate) fn run_found(
+    records: Vec<Record>,
+    plan: Plan,
+    written: &[Message],
+    answer: &mut dyn FnMut(&Asked) -> Answer,
+) -> Run {
     let resumed = kd_core::deliberation::resume(&records, plan, Timestamp::UNIX_EPOCH);
-    let resumed = resumed.expect("it goes on");
+    let mut resumed = resumed.expect("it goes on");
+    for message in written {
+        assert!(resumed.found(message, Timestamp::UNIX_EPOCH), "{message:?}");
+    }
     let room = Run {
         records,
         verdict: None,
