@@ -223,7 +223,7 @@ fn a_retry_without_a_new_answer_has_no_new_conclusion() {
     assert_eq!(conclusions(), 1, "nothing new was answered");
     let mut shown = home.kd(&["show"]);
     let shown = Said::of(shown.env("LANG", "C.UTF-8").output().expect("it runs")).out;
-    assert_eq!(shown.matches("✗ failed").count(), 1, "{shown}");
+    assert_eq!(shown.matches("**failed**").count(), 1, "{shown}");
     assert_eq!(shown.matches("conclusion").count(), 1, "{shown}");
     // With a new answer there is one.
     std::fs::write(home.path().join("bob.json"), says("Now I can.").to_string()).expect("written");

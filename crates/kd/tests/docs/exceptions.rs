@@ -65,6 +65,11 @@ const NOT_RUN: &[Row] = &[
     ("docs/local-model.md", "kd model bench", MODEL),
     ("docs/local-model.md", "--model qwen2.5-1.5b", MODEL),
     ("docs/marks.md", "BLESS=1 cargo", BUILDS),
+    (
+        "crates/kd-reading/README.md",
+        "KD_REPLIES=FILE cargo",
+        BUILDS,
+    ),
     ("docs/serve.md", "claude --model kd/ask", SUBSCRIPTION),
     (
         "docs/serve.md",
