@@ -3,6 +3,7 @@
 
 use kd_core::prompt::folder::FolderCall;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Makes the calls of members that read a folder. May block on the disk.
@@ -18,8 +19,17 @@ pub struct Bounds<'b> {
     pub bytes: usize,
     /// The time at which to stop and return what was found.
     pub until: Instant,
+    /// Whether nobody waits for the result any more: stop as well.
+    pub stop: &'b AtomicBool,
     /// Returns whether a text contains a key of a service: such a file is for nobody.
     pub holds_key: &'b dyn Fn(&str) -> bool,
+}
+
+impl Bounds<'_> {
+    /// Returns whether to stop and return what was found.
+    pub fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || Instant::now() >= self.until
+    }
 }
 
 /// The result of a call.

@@ -1,7 +1,19 @@
 use super::*;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+static GOES_ON: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// The walks of this test.
+    pub(super) static WALKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+fn walks() -> usize {
+    WALKS.with(std::cell::Cell::get)
+}
 
 const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
 const OWN: &str = "a-key-that-a-service-knows";
@@ -64,6 +76,7 @@ impl Stage {
         let bounds = Bounds {
             bytes,
             until: Instant::now() + Duration::from_secs(600),
+            stop: &GOES_ON,
             holds_key: &|text| text.contains(OWN),
         };
         FolderTools::new(variables).run(&self.work(), call, &bounds)
@@ -313,12 +326,196 @@ fn odd_files_are_told_and_results_are_bounded() {
     let bounds = Bounds {
         bytes: 1 << 20,
         until: Instant::now(),
+        stop: &GOES_ON,
         holds_key: &|_| false,
     };
-    let ran = FolderTools::new([]).run(&work, &search("run", ""), &bounds);
-    assert!(
-        ran.text.contains("not all files were searched"),
-        "{}",
-        ran.text
+    let stopped = Bounds {
+        until: Instant::now() + Duration::from_secs(600),
+        stop: &AtomicBool::new(true),
+        ..bounds
+    };
+    for bounds in [bounds, stopped] {
+        let ran = FolderTools::new([]).run(&work, &search("run", ""), &bounds);
+        assert!(
+            ran.text.contains("not all files were searched"),
+            "{}",
+            ran.text
+        );
+    }
+}
+
+/// Colour codes and characters that nobody sees hide no secret: what is sent is what was searched for secrets.
+#[test]
+fn a_secret_behind_a_colour_code_is_masked() {
+    let stage = Stage::new();
+    let zero = '\u{200b}';
+    let (begin, end) = TOKEN.split_at(9);
+    let text = format!(
+        "\u{1b}[32m{TOKEN}\u{1b}[0m\n\u{1b}[1mhunter2hunter2\u{1b}[0m\n{begin}{zero}{end}\n"
     );
+    fs::write(stage.work().join("ci.md"), text).expect("written");
+    let text = stage.lines(&read("ci.md")).join("\n");
+    assert!(
+        !text.contains("ghp_abc") && !text.contains("hunter2hunter2"),
+        "{text}"
+    );
+    for guess in ["ghp_abc", "hunter2"] {
+        assert_eq!(
+            stage.lines(&search(guess, "ci.md")),
+            ["(no line has it)"],
+            "{guess}"
+        );
+    }
+    // Nor the key of a service.
+    let (begin, end) = OWN.split_at(5);
+    fs::write(stage.work().join("own.md"), format!("{begin}{zero}{end}")).expect("written");
+    assert!(stage.run(&read("own.md")).failed);
+}
+
+/// Only `.gitignore` decides what is left out: a project, or a user of a folder above it, cannot take it back.
+#[test]
+fn no_other_file_opens_what_gitignore_names() {
+    let stage = Stage::new();
+    for path in [".ignore", "src/.ignore", "../.ignore", ".rgignore"] {
+        fs::write(stage.work().join(path), "!*\n!app.log\n!private\n").expect("written");
+    }
+    for path in ["app.log", "src/private/run.rs", "target/out.rs"] {
+        assert!(stage.run(&read(path)).failed, "{path}");
+    }
+    let listed = stage.lines(&list("")).join("\n");
+    assert!(!listed.contains("app.log"), "{listed}");
+    // Nor does one leave out files.
+    fs::write(stage.work().join(".ignore"), "*\n").expect("written");
+    assert!(!stage.run(&read("src/main.rs")).failed);
+}
+
+/// Rules count from the root of the checkout on, and outside of one from the folder on.
+#[test]
+fn rules_of_folders_above_the_checkout_do_not_count() {
+    let stage = Stage::new();
+    fs::write(stage.dir.path().join(".gitignore"), "*\n").expect("written");
+    assert!(!stage.run(&read("src/main.rs")).failed);
+    assert!(stage.run(&read("app.log")).failed);
+    // In a folder of the checkout, the rules of its root count.
+    let run = |path: &str| {
+        let bounds = Bounds {
+            bytes: 1 << 20,
+            until: Instant::now() + Duration::from_secs(600),
+            stop: &GOES_ON,
+            holds_key: &|_| false,
+        };
+        FolderTools::new([]).run(&stage.work().join("src"), &read(path), &bounds)
+    };
+    fs::write(stage.work().join("src/app.log"), "run\n").expect("written");
+    assert!(run("app.log").failed && !run("main.rs").failed);
+    // Outside of a checkout, a folder is on its own.
+    fs::remove_dir_all(stage.work().join(".git")).expect("removed");
+    assert!(!run("main.rs").failed);
+    assert!(!stage.run(&read("src/main.rs")).failed);
+    assert!(stage.run(&read("app.log")).failed);
+}
+
+/// A search costs one walk, not one for each file.
+#[test]
+fn a_search_visits_each_folder_once() {
+    let stage = Stage::new();
+    for n in 0..40 {
+        let path = stage.work().join(format!("many/{n}.rs"));
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, "it is here\n").expect("written");
+    }
+    let before = walks();
+    assert_eq!(stage.lines(&search("it is here", "many")).len(), 40);
+    assert_eq!(walks() - before, 1);
+}
+
+/// A pattern that takes long ends at the time, also within one file.
+#[test]
+fn a_slow_pattern_is_refused_or_ends_in_time() {
+    let stage = Stage::new();
+    let regex = |pattern: &str| FolderCall::Search {
+        pattern: pattern.into(),
+        is_regex: true,
+        ignores_case: false,
+        path: "long.rs".into(),
+    };
+    let file = stage.work().join("long.rs");
+    fs::write(&file, "a".repeat(900_000) + "END").expect("written");
+    // Only the beginning of a line is searched, which is told.
+    let lines = stage.lines(&regex("END"));
+    assert_eq!(
+        lines,
+        ["(no line has it; of long lines only the first 4000 characters were searched)"]
+    );
+    for pattern in [
+        "(?:[a-z]{0,60}){0,60}[0-9]",
+        "(?:[a-z][a-z0-9]?){0,2000}[A-Z]",
+    ] {
+        let ran = stage.run(&regex(pattern));
+        assert!(
+            ran.failed
+                && ran
+                    .text
+                    .contains("no regular expression that can be searched"),
+            "{}",
+            ran.text
+        );
+    }
+    // The time is looked at within a file: of its lines, only some are searched.
+    fs::write(&file, "a\n".repeat(400_000)).expect("written");
+    let looked = std::cell::Cell::new(0);
+    let ended = || {
+        looked.set(looked.get() + 1);
+        looked.get() > 3
+    };
+    let pattern = Regex::new("b").expect("a pattern");
+    let text = fs::read_to_string(&file).expect("read");
+    let searched = lines_with(&text, &pattern, &ended, &mut |_, _| true);
+    assert!(!searched.is_whole);
+    assert_eq!(looked.get(), 4);
+}
+
+/// Folders of source are no files of secrets, whatever they are called.
+#[test]
+fn source_below_a_folder_called_token_is_read() {
+    let stage = Stage::new();
+    for path in ["src/token/mod.rs", "secrets/tests.rs", "credentials/a/b.rs"] {
+        let file = stage.work().join(path);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+        fs::write(file, "run\n").expect("written");
+        assert!(!stage.run(&read(path)).failed, "{path}");
+        let listed = stage.lines(&list("")).join("\n");
+        assert!(listed.contains(path), "{listed}");
+    }
+    for path in [
+        "secrets/token.txt",
+        "secrets/id_rsa",
+        "secrets/.env",
+        "secrets/prod.json",
+        "credentials/a/db.yml",
+    ] {
+        fs::write(stage.work().join(path), "run\n").expect("written");
+        assert!(stage.run(&read(path)).failed, "{path}");
+    }
+    let listed = stage.lines(&list("secrets"));
+    assert_eq!(listed, ["secrets/tests.rs (4 bytes)"]);
+}
+
+/// A `.gitignore` that is no file would block its reader for ever.
+#[test]
+fn a_pipe_called_gitignore_blocks_nobody() {
+    let stage = Stage::new();
+    let pipe = |path: PathBuf| {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, path, kind, rustix::fs::Mode::RWXU, 0)
+            .expect("a pipe");
+    };
+    pipe(stage.work().join("odd/.gitignore"));
+    fs::write(stage.work().join("odd/run.rs"), "run\n").expect("written");
+    assert!(stage.run(&read("odd/run.rs")).failed);
+    let found = stage.lines(&search("run", "")).join("\n");
+    assert!(found.contains("src/main.rs") && !found.contains("odd/"));
+    pipe(stage.work().join(".git/info/exclude"));
+    assert!(stage.run(&read("src/main.rs")).failed);
 }

@@ -18,7 +18,9 @@ use kd_core::{Delta, Failure, FailureKind, Request, Usage};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc::UnboundedSender;
 
 /// Maximum rounds in which a member may call tools.
 pub const ROUNDS_MAX: u32 = 8;
@@ -32,6 +34,8 @@ const RESULT_BYTES_MAX: usize = 24 << 10;
 const TURN_BYTES_MAX: usize = 128 << 10;
 /// Time for one call.
 const CALL_TIME: Duration = Duration::from_secs(10);
+/// Time for all calls of a round.
+const READING_TIME: Duration = Duration::from_secs(25);
 /// Time for the calls of a round, if the disk does not answer.
 const ROUND_TIME: Duration = Duration::from_secs(30);
 /// Maximum characters of a tool's name that services accept.
@@ -292,17 +296,25 @@ impl Rounds {
         let calls = sendable(std::mem::take(&mut self.calls), self.number);
         let (folder, made) = (self.folder.clone(), calls.clone());
         let left = TURN_BYTES_MAX.saturating_sub(self.bytes);
-        let running = tokio::task::spawn_blocking(move || run_all(&folder, &made, left));
-        let results = match tokio::time::timeout(ROUND_TIME, running).await {
-            Ok(Ok(results)) => results,
-            _ => calls
-                .iter()
-                .map(|call| {
-                    let ran = Ran::failed("the files could not be read in time");
-                    (call.call.name.clone(), ran)
-                })
-                .collect(),
-        };
+        // Stops the calls when the time is over, and when nobody waits for the answer any more.
+        let stop = Stop::default();
+        let flag = Arc::clone(&stop.0);
+        let (done, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        drop(tokio::task::spawn_blocking(move || {
+            run_all(&folder, &made, left, &flag, &done);
+        }));
+        let until = tokio::time::Instant::now() + ROUND_TIME;
+        let mut results = Vec::with_capacity(calls.len());
+        while results.len() < calls.len() {
+            match tokio::time::timeout_at(until, heard.recv()).await {
+                Ok(Some(ran)) => results.push(ran),
+                Ok(None) | Err(_) => {
+                    let late = || Ran::failed("the files could not be read in time");
+                    results.resize_with(calls.len(), late);
+                }
+            }
+        }
+        drop(stop);
         let Some(talk) = &mut self.request.tools else {
             return;
         };
@@ -314,7 +326,8 @@ impl Rounds {
             text,
             calls: calls.iter().map(|call| call.call.clone()).collect(),
         });
-        for (Sendable { call, .. }, (about, ran)) in calls.into_iter().zip(results) {
+        for (Sendable { call, parsed }, ran) in calls.into_iter().zip(results) {
+            let about = parsed.map_or_else(|_| "a call".to_owned(), |call| call.to_string());
             let detail = match ran.failed {
                 true => format!("{about}: {}", ran.text),
                 false => format!("{about} ({})", size(ran.text.len() as u64)),
@@ -331,6 +344,16 @@ impl Rounds {
                 failed: ran.failed,
             });
         }
+    }
+}
+
+/// Tells the thread that reads to stop, once it is dropped.
+#[derive(Default)]
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -364,17 +387,23 @@ fn sendable(calls: Vec<ToolCall>, round: u32) -> Vec<Sendable> {
     out
 }
 
-/// Makes calls, in order. `left` is the maximum length of all results. Returns what each is about, and its result.
-fn run_all(folder: &Folder, calls: &[Sendable], mut left: usize) -> Vec<(String, Ran)> {
+/// Makes calls, in order. `left` is the maximum length of all results. Sends what each is about, and its result, as soon as
+/// it is there. Ends early at `stop`.
+fn run_all(
+    folder: &Folder,
+    calls: &[Sendable],
+    mut left: usize,
+    stop: &AtomicBool,
+    done: &UnboundedSender<Ran>,
+) {
+    let until_round = Instant::now() + READING_TIME;
     let here = folder.path.clone().or_else(|| std::env::current_dir().ok());
     let keys = (folder.keys)();
     let holds_key = |text: &str| keys.iter().any(|key| key.is_in(text));
-    let mut results = Vec::with_capacity(calls.len());
     for (place, call) in calls.iter().enumerate() {
-        let about = match &call.parsed {
-            Ok(call) => call.to_string(),
-            Err(_) => "a call".to_owned(),
-        };
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
         let ran = match (&call.parsed, &here) {
             (Err(why), _) => Ran::failed(why.to_string()),
             (_, None) => Ran::failed("there is no folder"),
@@ -387,16 +416,18 @@ fn run_all(folder: &Folder, calls: &[Sendable], mut left: usize) -> Vec<(String,
             (Ok(call), Some(here)) => {
                 let bounds = Bounds {
                     bytes: left.min(RESULT_BYTES_MAX),
-                    until: Instant::now() + CALL_TIME,
+                    until: until_round.min(Instant::now() + CALL_TIME),
+                    stop,
                     holds_key: &holds_key,
                 };
                 folder.reader.run(here, call, &bounds)
             }
         };
         left = left.saturating_sub(ran.text.len());
-        results.push((about, ran));
+        if done.send(ran).is_err() {
+            return;
+        }
     }
-    results
 }
 
 /// The failure of a member that calls tools when it has to answer.
