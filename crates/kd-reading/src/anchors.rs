@@ -41,12 +41,21 @@ pub fn heads<'a>(replies: &[&'a str]) -> Vec<Head<'a>> {
     replies.iter().filter_map(|reply| head(reply)).collect()
 }
 
-/// Returns yes or no as a reply of nothing but code says it: the word alone, in a fence or between backticks. `None` if the
-/// reply is not code alone.
+/// What a reply in a fence or between backticks says about a question of yes and no.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fenced {
+    /// Yes or no as one word.
+    Side(bool),
+    /// Its contents, which are no code, without the fence.
+    Text(String),
+}
+
+/// Returns what a reply says that is nothing but a fence or a span of code. `None` if there is more, or it is an object
+/// of JSON.
 ///
 /// # Errors
-/// If the code is anything else: a program or a formula answers no question of yes and no.
-pub fn side_in_code(reply: &str) -> Result<Option<bool>, Unread> {
+/// If the contents are code: a program or a formula answers no question of yes and no.
+pub fn side_in_code(reply: &str) -> Result<Option<Fenced>, Unread> {
     const YES: &str = "yes true ja wahr oui vrai sí si verdadero 是 对";
     const NO: &str = "no false nein falsch non faux falso 否 不是 错";
     let text = prose::without_thoughts(reply);
@@ -63,12 +72,53 @@ pub fn side_in_code(reply: &str) -> Result<Option<bool>, Unread> {
     if serde_json::from_str::<serde_json::Value>(inner).is_ok_and(|value| value.is_object()) {
         return Ok(None);
     }
-    let word = inner.trim_end_matches(['.', '!', ';']).to_lowercase();
-    match (has(YES, &word), has(NO, &word)) {
-        (true, _) => Ok(Some(true)),
-        (_, true) => Ok(Some(false)),
+    let word = inner.trim_end_matches(['.', '!', ';', '。']).to_lowercase();
+    let word = word.trim_matches(['"', '\'', '*']).trim_end_matches('.');
+    match (has(YES, word), has(NO, word)) {
+        (true, _) => Ok(Some(Fenced::Side(true))),
+        (_, true) => Ok(Some(Fenced::Side(false))),
+        _ if is_written(inner) => Ok(Some(Fenced::Text(inner.to_owned()))),
         _ => Err(Unread::Missing),
     }
+}
+
+/// Returns whether the contents of a fence are written for people: they have a label such as `ANSWER:`, begin with yes or
+/// no as a statement does, or are a sentence. Anything else is a command or a program.
+fn is_written(text: &str) -> bool {
+    const SIDES: &str =
+        "yes yeah yep no nope ja jein nein doch oui non sí si 是 对 否 不是 不 correct richtig";
+    // Words of sentences that programs and commands hardly have.
+    const SAYS: &str = "is isn't it's are aren't should shouldn't would will won't can can't cannot must does doesn't depends because \
+         ist sind soll sollte kann es nicht weil hängt est n'est c'est sont faut peut parce es está son puede depende porque debe";
+    let label = |line: &str| {
+        let name = line.trim_start_matches(['*', '#', '-', '_', '>', ' ']);
+        let (name, value) = name.split_once([':', '：']).unwrap_or_default();
+        let value = value.trim_matches(['*', '_', ' ']);
+        prose::is_label(name.trim_matches(['*', '_', ' '])) && !value.ends_with(['{', ','])
+    };
+    if text.lines().any(label) {
+        return true;
+    }
+    let first = text.split(|c: char| !c.is_alphanumeric()).next();
+    let first = first.unwrap_or_default();
+    // `Yes, it is`, but `yes | cp a b`, `no shutdown`
+    let after = text[first.len()..].trim_start_matches(['*', '"']);
+    let states = after.starts_with([',', '.', ';', '!', ':', '，', '。', '；', '！'])
+        || [" - ", " – ", " — ", "—"]
+            .iter()
+            .any(|dash| after.starts_with(dash));
+    if states && has(SIDES, &first.to_lowercase()) {
+        return true;
+    }
+    if text.chars().any(is_han) {
+        return !code::has_marks(text) && !code::is_program(text);
+    }
+    let words = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '.' | ';' | ':'));
+    let says = words
+        .into_iter()
+        .any(|w| has(SAYS, &w.to_lowercase().replace('’', "'")));
+    let is_assigned = text.contains(['=', '{', '}', '$', '|', '<', '`', '\\']);
+    says && !is_assigned && !code::has_marks(text) && !code::is_program(text)
 }
 
 /// Returns the contents of a text that is one block or one span of code.
@@ -399,6 +449,60 @@ fn asks_time(question: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A fence around an answer is still an answer: only its contents may be code.
+    #[test]
+    fn a_fence_is_read_by_its_contents() {
+        use Fenced::{Side, Text};
+        let text = |text: &str| Ok(Some(Text(text.to_owned())));
+        let code = || Err(Unread::Missing);
+        let rows: [(&str, Result<Option<Fenced>, Unread>); 27] = [
+            ("yes", Ok(Some(Side(true)))),
+            ("No.", Ok(Some(Side(false)))),
+            ("\"yes\"", Ok(Some(Side(true)))),
+            ("**No**", Ok(Some(Side(false)))),
+            ("True", Ok(Some(Side(true)))),
+            ("是。", Ok(Some(Side(true)))),
+            (
+                "ANSWER: yes\nCONFIDENCE: 0.9",
+                text("ANSWER: yes\nCONFIDENCE: 0.9"),
+            ),
+            ("**Answer:** yes", text("**Answer:** yes")),
+            ("Antwort: nein", text("Antwort: nein")),
+            (
+                "Yes, it is safe: SQLite locks the file.",
+                text("Yes, it is safe: SQLite locks the file."),
+            ),
+            ("Yes, it is safe", text("Yes, it is safe")),
+            ("No - it loses data", text("No - it loses data")),
+            ("Nein, das ist falsch.", text("Nein, das ist falsch.")),
+            ("It is not safe.", text("It is not safe.")),
+            ("It depends on the load", text("It depends on the load")),
+            ("{\"answer\": \"yes\"}", Ok(None)),
+            ("cp a b", code()),
+            ("git reset --hard HEAD~1", code()),
+            ("yes | cp -r a b", code()),
+            ("no shutdown", code()),
+            ("=SI(B2>5;1;0)", code()),
+            ("print('yes')", code()),
+            ("return True", code()),
+            ("let is = true;", code()),
+            ("SELECT yes FROM votes", code()),
+            ("def f(x):\n    return is_safe(x)", code()),
+            ("if [ -f a ]; then echo yes; fi", code()),
+        ];
+        for (contents, read) in rows {
+            for reply in [
+                format!("```\n{contents}\n```"),
+                format!("```markdown\n{contents}\n```"),
+            ] {
+                assert_eq!(side_in_code(&reply), read, "{reply}");
+            }
+            if !contents.contains('\n') {
+                assert_eq!(side_in_code(&format!("`{contents}`")), read, "{contents}");
+            }
+        }
+    }
 
     #[test]
     fn a_long_reply_is_kept_in_part() {

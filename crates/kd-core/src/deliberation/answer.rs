@@ -2,6 +2,7 @@
 //! An answer without a key is an abstention, never a vote for nothing.
 
 use crate::clean::clean_line;
+use kd_reading::anchors::Fenced;
 use kd_reading::{
     self, Answer, Options, Step, Unread, Wanted, anchors, asked, code, date, kinds, lists, unknown,
 };
@@ -232,9 +233,18 @@ impl AnswerKind {
                 if unknown::is_unknown(reply) {
                     return Err(Unread::Ambiguous);
                 }
-                if let Some(yes) = anchors::side_in_code(reply)? {
-                    return Ok((if yes { "yes" } else { "no" }.to_owned(), Step::Words));
-                }
+                let fenced = anchors::side_in_code(reply)?;
+                let reply = match &fenced {
+                    Some(Fenced::Side(yes)) => {
+                        let side = if *yes { "yes" } else { "no" };
+                        return Ok((side.to_owned(), Step::Words));
+                    }
+                    Some(Fenced::Text(text)) if unknown::is_unknown(text) => {
+                        return Err(Unread::Ambiguous);
+                    }
+                    Some(Fenced::Text(text)) => text,
+                    None => reply,
+                };
                 let side = asked::chinese_side(reply).map(|yes| if yes { "yes" } else { "no" });
                 let first = asked::first_side(reply).map(|yes| if yes { "yes" } else { "no" });
                 let side = side.or_else(|| {

@@ -264,6 +264,11 @@ mod tests {
             ("```text\ntrue\n```", "yes"),
             ("`False`", "no"),
             ("Yes: `cp a b` does it.", "yes"),
+            ("```\nANSWER: yes\nCONFIDENCE: 0.9\n```", "yes"),
+            ("```\nYes, it is safe: SQLite locks the file.\n```", "yes"),
+            ("```markdown\n**Answer:** no\n```", "no"),
+            ("```json\n\"yes\"\n```", "yes"),
+            ("`No, it is not safe`", "no"),
         ] {
             let read = sides.read_for("Is it safe?", reply).map(|(key, _)| key);
             assert_eq!(read.as_deref(), Ok(side), "{reply}");
