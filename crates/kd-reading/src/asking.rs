@@ -232,7 +232,8 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
         let asks = matches!(c, '?' | '？');
         let ends = asks
             || matches!(c, '!' | '！' | '。' | '\n')
-            || c == '.' && is_full_stop(text, &chars, at);
+            || c == '.'
+                && is_full_stop(text, &chars, at, text.get(from..place).unwrap_or_default());
         if ends {
             push(&mut out, text.get(from..place), asks);
             from = place + c.len_utf8();
@@ -255,7 +256,8 @@ fn push<'a>(out: &mut Vec<Sentence<'a>>, text: Option<&'a str>, asks: bool) {
 }
 
 /// Returns whether a period ends a sentence: whitespace follows it, and no abbreviation or short number precedes it.
-fn is_full_stop(text: &str, chars: &[(usize, char)], at: usize) -> bool {
+/// `before` is what the sentence has before the period.
+fn is_full_stop(text: &str, chars: &[(usize, char)], at: usize, before: &str) -> bool {
     let next = chars[at + 1..].iter().map(|(_, c)| *c).take(40);
     let mut next = next.skip_while(|c| matches!(c, ')' | '"' | '”' | '*'));
     match next.next() {
@@ -286,9 +288,10 @@ fn is_full_stop(text: &str, chars: &[(usize, char)], at: usize) -> bool {
     let initial = letter.chars().count() == 1
         && (letter.chars().all(char::is_uppercase) || follows.is_some_and(char::is_lowercase));
     let ordinal = short_number && follows.is_some_and(char::is_alphanumeric);
-    // `the U.S. or Japan`, `the U.S. Navy`, but `in the U.S. Should we …`
+    // `the U.S. or Japan`, `the U.S. Navy`, but `in the U.S. Should we …`, `We sell in the U.S. Postgres or …?`
     let may_go_on = are_initials(&word) || listed(NAMES, &word);
-    let goes_on = may_go_on && !listed(OPENERS, &follower)
+    let is_name = follows.is_some_and(char::is_uppercase) && states(before);
+    let goes_on = may_go_on && !listed(OPENERS, &follower) && !is_name
         || word.chars().count() <= SHORT_MAX && listed(JOINERS, following);
     // `z. B.`, `d. h.`
     let spaced = letter.chars().count() == 1
@@ -297,6 +300,15 @@ fn is_full_stop(text: &str, chars: &[(usize, char)], at: usize) -> bool {
         && follower.chars().all(char::is_alphabetic)
         && following.ends_with('.');
     !(abbreviated || initial || ordinal || goes_on || spaced)
+}
+
+/// Returns whether a sentence so far only states something: it has a subject first, and neither asks nor lists.
+fn states(before: &str) -> bool {
+    const SUBJECTS: &str = "we i our my it they he she this these wir ich unser unsere mein meine nous je notre mon ma nosotros yo nuestro nuestra mi";
+    let mut words = before.split_whitespace().map(str::to_lowercase);
+    words.next().is_some_and(|word| listed(SUBJECTS, &word))
+        && !before.contains([',', ':', ';'])
+        && !words.any(|word| listed(JOINERS, &word))
 }
 
 /// Returns a sentence without its parenthesized parts, and those parts.

@@ -318,6 +318,18 @@ mod tests {
                 &["Rust", "Go"],
             ),
             (
+                "We sell in the U.S. Postgres or MySQL?",
+                &["Postgres", "MySQL"],
+            ),
+            (
+                "We work for Acme Inc. Kubernetes or Nomad?",
+                &["Kubernetes", "Nomad"],
+            ),
+            (
+                "Use U.S. Postal Service or UPS?",
+                &["U.S. Postal Service", "UPS"],
+            ),
+            (
                 "I work at Acme Inc. Which is better, Rust or Go?",
                 &["Rust", "Go"],
             ),
