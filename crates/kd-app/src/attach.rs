@@ -32,6 +32,7 @@ pub use crate::opened::FILE_BYTES_MAX;
 
 use crate::opened::{Kind, bytes, head as head_of, kind, open};
 use crate::sensitive::is_sensitive;
+use missing::Missing;
 use words::{is_plain, quoted};
 
 /// Maximum bytes of all text files of a message.
@@ -89,8 +90,8 @@ impl Named {
 #[derive(Debug, Default)]
 pub struct Attaching {
     files: Vec<Named>,
-    /// A line for each word that looks like a path, but names no file.
-    missing: Vec<String>,
+    /// Words that look like paths, but name no file.
+    missing: Missing,
     /// The home folder, for advice.
     home: Option<PathBuf>,
 }
@@ -128,7 +129,7 @@ impl Attaching {
         let home = env.var("HOME").filter(|home| !home.is_empty());
         let mut found = Self {
             files: Vec::new(),
-            missing: Vec::new(),
+            missing: Missing::below(&root),
             home: home.map(PathBuf::from),
         };
         for option in options {
@@ -166,7 +167,7 @@ impl Attaching {
             };
             match meant.iter().find_map(at) {
                 Some(named) => found.push(named)?,
-                None => found.missing.extend(missing::told(&meant, &root, env)),
+                None => found.missing.note(&meant),
             }
         }
         Ok(found)
@@ -185,6 +186,12 @@ impl Attaching {
         }
         self.files.push(named);
         Ok(())
+    }
+
+    /// Says which words look like paths, but name no file: notices for the user, one line each. Lists the working folder
+    /// at most once.
+    pub fn missing(&self, env: &Env) -> Vec<String> {
+        self.missing.lines(env)
     }
 
     /// Returns whether no file is named.
@@ -277,10 +284,7 @@ impl Attaching {
     /// # Errors
     /// If a file cannot be read or is too long, or a file of `--attach` is of no known kind.
     pub fn read(&self, prices: &[Option<Price>]) -> Result<Attached, UserError> {
-        let mut read = Attached {
-            lines: self.missing.clone(),
-            ..Attached::default()
-        };
+        let mut read = Attached::default();
         let (mut texts, mut media) = (0, 0);
         for file in &self.files {
             let shown = file.told();

@@ -6,11 +6,14 @@ use ignore::WalkBuilder;
 use kd_core::fuzzy;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Entries of a folder that are looked at.
 const ENTRIES_MAX: usize = 10_000;
 /// Entries below the working folder that are looked at.
 const WALKED_MAX: usize = 5_000;
+/// How long they are looked at.
+const WALK_TIME_MAX: Duration = Duration::from_secs(2);
 /// How deep these are.
 const DEPTH_MAX: usize = 8;
 /// Paths that are returned.
@@ -70,7 +73,11 @@ pub(crate) fn below(env: &Env) -> Vec<String> {
     walk.max_depth(Some(DEPTH_MAX)).require_git(false);
     // Settings outside of the folder say nothing about it.
     walk.git_global(false).parents(false);
-    let entries = walk.build().take(WALKED_MAX).flatten();
+    let began = Instant::now();
+    let entries = walk.build().take(WALKED_MAX);
+    let entries = entries
+        .take_while(|_| began.elapsed() < WALK_TIME_MAX)
+        .flatten();
     let mut found: Vec<String> = entries
         .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
         .filter_map(|entry| Some(entry.path().strip_prefix(here).ok()?.to_str()?.to_owned()))

@@ -27,11 +27,18 @@ impl Folder {
     }
 
     fn find(&self, typed: &str, options: &[&str]) -> Result<Attaching, UserError> {
-        let home = self.dir.path().to_owned();
-        let env = Env::of([("HOME", home)]).in_folder(self.dir.path().join("work"));
         let known = [SeatName::new("claude").expect("a name")];
         let options: Vec<PathBuf> = options.iter().map(PathBuf::from).collect();
-        Attaching::find(typed, &known, &options, &env)
+        Attaching::find(typed, &known, &options, &self.env())
+    }
+
+    fn env(&self) -> Env {
+        Env::of([("HOME", self.dir.path().to_owned())]).in_folder(self.dir.path().join("work"))
+    }
+
+    /// The notices about a message.
+    fn lines_of(&self, found: &Attaching) -> String {
+        found.missing(&self.env()).join("\n")
     }
 
     /// The file outside of the working folder.
@@ -365,9 +372,10 @@ fn pipes_devices_and_huge_files_neither_hang_nor_fill_the_memory() {
 #[test]
 fn a_path_without_a_file_is_told_and_a_package_or_a_decorator_is_not() {
     let folder = Folder::new();
+    std::fs::write(folder.dir.path().join("work/conf.yml"), "a: 1\n").expect("written");
     let lines = |typed: &str| {
         let found = folder.find(typed, &[]).expect("found");
-        found.read(&[]).expect("read").lines.join("\n")
+        folder.lines_of(&found)
     };
     for (typed, told) in [
         (
@@ -382,6 +390,23 @@ fn a_path_without_a_file_is_told_and_a_package_or_a_decorator_is_not() {
         (
             "see @\"my nots.md\"",
             "no file my nots.md: did you mean @my notes.md? It is sent as text",
+        ),
+        (
+            "@confg.yml and @data.xml",
+            "no file confg.yml: did you mean @conf.yml? It is sent as text\nno file data.xml: it is sent as text",
+        ),
+        ("@pic.webp", "no file pic.webp: it is sent as text"),
+        (
+            "@/etc",
+            "/etc is a folder: nothing of it is attached; name a file, as in @/etc/NAME",
+        ),
+        (
+            "@/dev/null",
+            "/dev/null is no regular file: it is sent as text",
+        ),
+        (
+            "@x.py, @x.py and @x.py.",
+            "no file x.py: it is sent as text",
         ),
         (
             "@~/nothing-like-it",
@@ -406,4 +431,33 @@ fn a_path_without_a_file_is_told_and_a_package_or_a_decorator_is_not() {
     ] {
         assert_eq!(lines(typed), "", "{typed}");
     }
+}
+
+/// A log pasted into a question has many such words.
+#[test]
+fn many_paths_without_files_are_told_in_a_few_lines() {
+    let folder = Folder::new();
+    let typed: Vec<String> = (0..900).map(|n| format!("@no{n}.rs")).collect();
+    let found = folder.find(&typed.join(" "), &[]).expect("found");
+    assert_eq!(found.missing.words.len(), 500);
+    let lines = folder.lines_of(&found);
+    assert_eq!(lines.lines().count(), 6, "{lines}");
+    assert!(
+        lines.ends_with("and 495 words more like these: nothing is attached for them"),
+        "{lines}"
+    );
+}
+
+/// While the user is typing, nothing is looked for.
+#[test]
+fn the_working_folder_is_listed_when_a_message_is_sent_only() {
+    let folder = Folder::new();
+    let found = folder.find("@man.rs", &[]).expect("found");
+    assert_eq!(found.line(&[]), None);
+    // The file is made after the word was found: only the notice looks at the folder.
+    std::fs::write(folder.dir.path().join("work/mann.rs"), "").expect("written");
+    assert_eq!(
+        folder.lines_of(&found),
+        "no file man.rs: did you mean @mann.rs? It is sent as text"
+    );
 }

@@ -53,8 +53,9 @@ pub(super) fn attach(
         }
     }
     let read = found.read(&prices(config, members))?;
-    for line in read.lines.iter().filter(|_| !files.quiet) {
-        notice_line(line);
+    if !files.quiet {
+        let lines = found.missing(env).into_iter().chain(read.lines.clone());
+        lines.for_each(|line| notice_line(&line));
     }
     read.append_to(question);
     Ok(())
