@@ -502,6 +502,19 @@ fn the_name_of_a_file_says_its_format() {
         home.run(&["export", "--format", "md", "-o", "b.pdf"]).code,
         Some(0)
     );
+    // JSON on the screen is JSON in the file, whatever the name of the file.
+    for (command, form) in [
+        ("ask", "--json"),
+        ("ask", "--jsonl"),
+        ("deliberate", "--json"),
+        ("deliberate", "--jsonl"),
+    ] {
+        let name = format!("{command}{form}.pdf");
+        let said = home.run(&[command, "-m", "ann,bob,cyd", form, "Which?", "-o", &name]);
+        let text = fs::read_to_string(home.work().join(&name)).unwrap_or_default();
+        assert!(text.starts_with('{'), "{name}: {text}{}", said.err);
+        assert!(!said.out.contains("kd cannot write"), "{}", said.out);
+    }
 }
 
 /// A program that asks for JSON gets it, whatever is wrong.

@@ -340,7 +340,8 @@ fn finish((args, here): (&Deliberate, &Here), folder: &Path, view: &View) -> Res
         outfile::write(path, document(path)?.as_bytes(), here)?;
     }
     if let Some(path) = &args.output.output {
-        let text = match args.output.json {
+        // JSON on the screen is JSON in the file, as for every command.
+        let text = match args.output.is_json() {
             true => export::text(Form::Json, report, &messages)?,
             false => document(path)?,
         };
