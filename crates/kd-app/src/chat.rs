@@ -12,6 +12,7 @@ use crate::request::Terms;
 use crate::{files, forks, outfile, ready, resume, seating, secrets, shell, threads, trust};
 use kd_core::attached;
 use kd_core::deliberation::report::Report;
+use kd_core::fork::Cut;
 use kd_core::mention::mentions;
 use kd_core::message::{Message, settled};
 use kd_core::protocols::ProtocolKind;
@@ -533,9 +534,11 @@ impl Chat {
         };
         drop(doubted);
         let read = found.read(&self.prices(typed, members))?;
+        let mut told = found.missing(self.kingdom.env());
+        told.extend(read.lines);
         let mut said = Said {
             body: body.to_owned(),
-            told: read.lines,
+            told,
         };
         self.engine.attach(read.media);
         if !read.blocks.is_empty() {
@@ -599,6 +602,22 @@ impl Chat {
     /// If it cannot be forked there.
     pub fn fork_of(&self, thread: &Thread, fork: Fork) -> Result<Thread, UserError> {
         forks::of_chat(&self.layout, thread, fork)
+    }
+
+    /// Forks the thread that the chat begins with, and goes on in the fork, which becomes the current thread. Nothing is
+    /// forked if a member does not exist or is held back.
+    ///
+    /// # Errors
+    /// If the members cannot be seated, or it cannot be forked.
+    pub fn begin_in_fork(&mut self, source: &Thread) -> Result<Thread, UserError> {
+        let seated = self.seat(Some(source), false)?;
+        self.make_ready(&seated.roster, false)?;
+        let forked = forks::make(&self.layout, source, &Cut::End, true)?;
+        // Only a thread that the user named may seat the members of a folder.
+        if let Some(id) = &mut self.request.id {
+            id.clone_from(&forked.id().0);
+        }
+        Ok(forked)
     }
 
     /// Marks the newest verdict of a thread, whose session has this report.

@@ -9,7 +9,6 @@ use crate::{forks, output, ready, secrets, threads, trust};
 use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::cost::Cost;
-use kd_core::fork::Cut;
 use kd_core::last_round::RoundKind;
 use kd_core::media::Attachment;
 use kd_core::mention::mentions;
@@ -103,6 +102,8 @@ pub struct Opened {
     pub is_new: bool,
     /// Whether it became the current thread, once that is known.
     made_current: Option<Receiver<Result<(), kd_store::Error>>>,
+    /// The number of messages it was created with: a fork has those of its source.
+    begun: usize,
 }
 
 impl Opened {
@@ -116,7 +117,15 @@ impl Opened {
             folder: thread.path().to_path_buf(),
             is_new,
             made_current: None,
+            begun: thread.meta().lineage().map_or(0, |of| of.messages as usize),
         }
+    }
+
+    /// Makes the thread the current one.
+    pub(crate) fn make_current(&mut self) {
+        let (tell, made_current) = mpsc::channel();
+        let _ = tell.send(self.layout.set_current_thread(&self.id));
+        self.made_current = Some(made_current);
     }
 
     /// Removes the folder of a new thread if the question could not be written to it.
@@ -124,7 +133,7 @@ impl Opened {
         if self.is_new
             && let Ok(thread) = Thread::open_folder(&self.folder)
         {
-            thread.discard_unsaid(&self.layout);
+            thread.discard_unsaid(&self.layout, self.begun);
         }
     }
 
@@ -453,10 +462,15 @@ impl Prepared {
     /// If it cannot be created.
     pub fn enter(self) -> Result<(Layout, Thread), UserError> {
         let (layout, thread, new) = enter(self.place, &self.seated.roster, &self.env)?;
-        if new {
-            layout.set_current_thread(thread.id())?;
-        }
-        kd_store::attachments::keep(thread.path(), &self.media)?;
+        let opened = Opened::of(layout.clone(), &thread, new);
+        let enter = || -> Result<(), UserError> {
+            kd_store::attachments::keep(thread.path(), &self.media)?;
+            if new {
+                layout.set_current_thread(thread.id())?;
+            }
+            Ok(())
+        };
+        enter().inspect_err(|_| opened.discard_unsaid())?;
         Ok((layout, thread))
     }
 
@@ -480,7 +494,8 @@ impl Prepared {
             opened.discard_unsaid();
             return Err(error.into());
         }
-        let mut open = opening(&self.config, roster, &thread, self.conclude, self.seed)?;
+        let open = opening(&self.config, roster, &thread, self.conclude, self.seed);
+        let mut open = open.inspect_err(|_| opened.discard_unsaid())?;
         open.last = self.last;
         let id = thread.id().clone();
         // This prepares the next question; members do not wait for it.
@@ -508,7 +523,7 @@ fn enter(place: Place, roster: &Roster, env: &Env) -> Result<(Layout, Thread, bo
         }
         Place::Fork(layout, source) => {
             env.tell_what_git_sees(&layout);
-            let forked = forks::make(&layout, &source, &Cut::End, false)?;
+            let forked = forks::to_ask_in(&layout, &source, env)?;
             Ok((layout, forked, true))
         }
         Place::New { phase, found } => {
@@ -556,6 +571,28 @@ fn retriable(thread: &Thread) -> Result<Option<LastRound>, UserError> {
         _ => "`kd deliberate \"…\"` asks again, in a new thread".to_owned(),
     };
     Err(UserError::new(ErrorKind::NotACouncil, what).next(again))
+}
+
+/// Returns the thread of a question: `old`, a fork of it if `choice` asks for one, or a new one. Also whether it was
+/// created for the question. A fork is not the current thread yet.
+pub(crate) fn entered(
+    choice: &ThreadChoice,
+    old: Option<Thread>,
+    roster: &Roster,
+    env: &Env,
+) -> Result<(Layout, Thread, bool), UserError> {
+    let Some(old) = old else {
+        let (layout, thread) = new_thread(roster, env)?;
+        return Ok((layout, thread, true));
+    };
+    let layout = env.layout()?;
+    match choice.forks() {
+        true => {
+            let forked = forks::to_ask_in(&layout, &old, env)?;
+            Ok((layout, forked, true))
+        }
+        false => Ok((layout, old, false)),
+    }
 }
 
 /// A new thread for these members.

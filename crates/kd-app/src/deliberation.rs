@@ -1,6 +1,6 @@
 //! A deliberation: plans, and runs the plan. A [`Report`](kd_core::deliberation::report::Report) folds what happens then.
 
-use crate::council::{Opened, Started, clock_seed, continued, held_event, new_thread};
+use crate::council::{Opened, Started, clock_seed, continued, entered, held_event, new_thread};
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use crate::host::PlanChoice;
@@ -73,11 +73,12 @@ impl Kingdom {
         let engine = self.engine(self.config(), secrets);
         planned.plan.output = schema_of(deliberate.output.as_ref());
         let engine = engine.formatting(output::shared(deliberate.output));
-        let old = match old {
-            Some(thread) => Some((env.layout()?, thread)),
-            None => None,
-        };
-        start(self, self.config(), &engine, planned, old, &media, None)
+        let place = entered(&deliberate.thread, old, &roster, env)?;
+        let mut started = start(self, self.config(), &engine, planned, place, &media, None)?;
+        if deliberate.thread.forks() {
+            started.opened.make_current();
+        }
+        Ok(started)
     }
 
     /// Begins to plan a deliberation of a question, with these settings and secrets.
@@ -252,7 +253,13 @@ impl Planning<'_> {
         mut planned: Planned,
         planned_in: Option<PlannedIn>,
     ) -> Result<Started, UserError> {
-        let old = planned_in.map(|planned_in| (planned_in.layout, planned_in.thread));
+        let place = match planned_in {
+            Some(planned_in) => (planned_in.layout, planned_in.thread, false),
+            None => {
+                let (layout, thread) = new_thread(&roster(&planned.plan), self.kingdom.env())?;
+                (layout, thread, true)
+            }
+        };
         let required = self.brief.rest.required;
         planned.plan.output = schema_of(self.output.as_ref());
         let schema = output::shared(self.output.clone());
@@ -263,7 +270,7 @@ impl Planning<'_> {
             &self.config,
             &engine,
             planned,
-            old,
+            place,
             media,
             required,
         )
@@ -302,15 +309,10 @@ fn start(
     config: &Config,
     engine: &Engine,
     planned: Planned,
-    old: Option<(Layout, Thread)>,
+    (layout, thread, is_new): (Layout, Thread, bool),
     media: &[Attachment],
     required: Option<f64>,
 ) -> Result<Started, UserError> {
-    let is_new = old.is_none();
-    let (layout, thread) = match old {
-        Some(old) => old,
-        None => new_thread(&roster(&planned.plan), kingdom.env())?,
-    };
     let say = say(&planned.plan);
     let engine = engine.clone().telling(held_event(kingdom, &[]));
     let engine = kingdom.concluding(engine, config, &layout, required);

@@ -499,7 +499,7 @@ impl Host for FolderHost {
             return;
         };
         if let Ok(thread) = self.open_thread(id) {
-            thread.discard_unsaid(&layout);
+            thread.discard_unsaid(&layout, 0);
         }
     }
 

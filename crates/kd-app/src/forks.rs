@@ -2,12 +2,11 @@
 
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
-use crate::threads::LeftOut;
+use crate::threads::{self, LeftOut};
 use crate::words;
-use kd_core::ThreadId;
 use kd_core::clean::clean_text;
 use kd_core::fork::{Cut, NoStage};
-use kd_core::{Message, slash};
+use kd_core::{Message, SeatName, ThreadId, slash};
 use kd_page::Relative;
 use kd_store::fork::{ForkError, Lineage};
 use kd_store::{Layout, Thread, fork};
@@ -28,6 +27,26 @@ pub fn make(
         layout.set_current_thread(forked.id())?;
     }
     Ok(forked)
+}
+
+/// Forks a thread for a question that is about to be asked in the fork. Tells who is still answering in the source.
+pub(crate) fn to_ask_in(layout: &Layout, source: &Thread, env: &Env) -> Result<Thread, UserError> {
+    if let Some(line) = still_answering(&threads::running(source)?) {
+        env.note(line);
+    }
+    make(layout, source, &Cut::End, false)
+}
+
+/// Says that a fork lacks what these members are still writing; `None` if there are none.
+pub fn still_answering(running: &[SeatName]) -> Option<String> {
+    let names: Vec<&str> = running.iter().map(SeatName::as_str).collect();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} {verb} still answering there; the fork has only the saved messages",
+            names.join(", ")
+        )
+    })
 }
 
 /// Returns a thread and every fork of it, each below its source. Tells which threads a newer `kd` wrote, which

@@ -1,15 +1,14 @@
 //! A debate of a fast and a rigorous member.
 
-use crate::council::{Opened, Started, continued, held_event, new_thread};
+use crate::council::{Opened, Started, continued, entered, held_event};
 use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use crate::request::{Question, Terms, ThreadChoice};
 use crate::setup::demo_answers;
-use crate::{forks, output, ready, seating, secrets, trust};
+use crate::{output, ready, seating, secrets, trust};
 use kd_core::config::Config;
 use kd_core::duet::seats::{DuetRequest, Seats, seat};
 use kd_core::duet::{DuetLimits, OpenDuet};
-use kd_core::fork::Cut;
 use kd_core::seating::SeatRequest;
 use kd_core::secrets::Secrets;
 use kd_core::{Address, Duet, Op, Roster};
@@ -172,16 +171,7 @@ impl PreparedDebate<'_> {
             question,
             masked,
         } = self;
-        let is_new = old.is_none();
-        let (layout, thread) = match old {
-            Some(source) if think.thread.forks() => {
-                let layout = kingdom.env().layout()?;
-                let forked = forks::make(&layout, &source, &Cut::End, true)?;
-                (layout, forked)
-            }
-            Some(thread) => (kingdom.env().layout()?, thread),
-            None => new_thread(&seats.roster(), kingdom.env())?,
-        };
+        let (layout, thread, is_new) = entered(&think.thread, old, &seats.roster(), kingdom.env())?;
         let limits = DuetLimits::of(&config.think, &seats);
         let limits = DuetLimits {
             exchanges_max: think.messages_max.unwrap_or(limits.exchanges_max),
@@ -190,7 +180,7 @@ impl PreparedDebate<'_> {
             seconds_max: think.secs_max.or(limits.seconds_max),
             ..limits
         };
-        let opened = Opened::of(layout, &thread, is_new);
+        let mut opened = Opened::of(layout, &thread, is_new);
         let run = || -> Result<_, UserError> {
             let opening = opening(&config, seats, &thread, limits)?;
             let engine = kingdom
@@ -202,6 +192,9 @@ impl PreparedDebate<'_> {
         };
         match run() {
             Ok(session) => {
+                if think.thread.forks() {
+                    opened.make_current();
+                }
                 let say = Op::Say {
                     body: question.text,
                     to: Address::All,

@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)] // a test that cannot go on may say so
 
 use kd_app::host::{Host, Method, PlanChoice, Query};
-use kd_app::{Ask, Env, FolderHost, Kingdom, ThreadChoice};
+use kd_app::{Ask, Deliberate, Env, FolderHost, Kingdom, ThreadChoice};
 use kd_backends::delivery::catalog;
 use std::collections::BTreeMap;
 
@@ -42,6 +42,60 @@ async fn a_second_question_continues_the_thread_of_the_first() {
     assert_eq!(second.opened.id, id);
     assert!(!second.opened.is_new);
     assert_eq!(second.answers().await.unwrap().messages.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deliberation_in_a_fork_leaves_the_thread_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let kingdom = kingdom(folder.path());
+    let first = kingdom.ask(Ask::default(), "One?").unwrap();
+    let (id, source) = (first.opened.id.clone(), first.opened.folder.clone());
+    first.answers().await.unwrap();
+    let count = |folder: &std::path::Path| {
+        let thread = kd_store::Thread::open_folder(folder).unwrap();
+        thread.messages().unwrap().messages.len()
+    };
+    let before = count(&source);
+    let in_a_fork = Deliberate {
+        members: vec!["ada".into(), "bob".into()],
+        thread: ThreadChoice::Fork(id.0.clone()),
+        ..Deliberate::default()
+    };
+    let second = kingdom.deliberate(in_a_fork, "Tea or coffee?").unwrap();
+    let fork = second.opened.folder.clone();
+    assert!(second.opened.is_new && second.opened.id != id);
+    let current = kingdom.layout().unwrap().current_thread().unwrap();
+    assert_eq!(current.unwrap().id, second.opened.id);
+    second.answers().await.unwrap();
+    assert_eq!(count(&source), before);
+    assert!(count(&fork) > before);
+}
+
+/// A fork has messages from the beginning: those of its source.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_in_which_nothing_could_be_asked_is_discarded() {
+    let folder = tempfile::tempdir().unwrap();
+    let kingdom = kingdom(folder.path());
+    let first = kingdom.ask(Ask::default(), "One?").unwrap();
+    let (id, source) = (first.opened.id.clone(), first.opened.folder.clone());
+    first.answers().await.unwrap();
+    let in_a_fork = |text: &str| Ask {
+        thread: ThreadChoice::Fork(text.to_owned()),
+        ..Ask::default()
+    };
+    // The session ends before the question is sent.
+    let unsaid = kingdom.council(in_a_fork(&id.0)).unwrap();
+    let unsaid = unsaid.asked("Two?".into()).unwrap().start().unwrap();
+    let (fork, opened) = (unsaid.opened.folder.clone(), unsaid.opened);
+    unsaid.session.close().await;
+    assert!(fork.is_dir());
+    opened.discard_unsaid();
+    assert!(!fork.exists() && source.is_dir());
+    // With an answer it stays.
+    let said = kingdom.ask(in_a_fork(&id.0), "Two?").unwrap();
+    let answers = said.answers().await.unwrap();
+    assert_eq!(answers.messages.len(), 2);
+    assert_eq!(kingdom.layout().unwrap().threads().unwrap().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

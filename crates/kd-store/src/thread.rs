@@ -173,9 +173,10 @@ impl Thread {
         Ok(thread)
     }
 
-    /// Removes a new thread whose first message could not be written, as on a full disk. Keeps a thread with messages.
-    pub fn discard_unsaid(self, layout: &Layout) {
-        if index::list(&self.folder).is_ok_and(|entries| entries.is_empty()) {
+    /// Removes a new thread whose first message could not be written, as on a full disk. Keeps a thread with more messages
+    /// than the `begun` that it was created with: a fork begins with those of its source.
+    pub fn discard_unsaid(self, layout: &Layout, begun: usize) {
+        if index::list(&self.folder).is_ok_and(|entries| entries.len() <= begun) {
             let id = self.meta.id.clone();
             drop(self);
             layout.discard_thread(&id);

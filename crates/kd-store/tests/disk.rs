@@ -101,8 +101,8 @@ fn a_thread_without_its_first_message_is_discarded_and_no_other() {
     let long = draft("a", &"x".repeat(200_000));
     assert!(said.append(&long).is_err() && unsaid.append(&long).is_err());
     let id = said.id().clone();
-    unsaid.discard_unsaid(&layout);
-    said.discard_unsaid(&layout);
+    unsaid.discard_unsaid(&layout, 0);
+    said.discard_unsaid(&layout, 0);
     let left = layout.threads().unwrap();
     assert_eq!(left.iter().map(|p| &p.id).collect::<Vec<_>>(), [&id]);
     assert_eq!(Thread::open(&left[0]).unwrap().count_readable().unwrap(), 1);

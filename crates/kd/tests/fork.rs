@@ -753,7 +753,15 @@ fn a_question_asks_in_a_fork_together_with_other_options() {
     let known = home.threads();
     let said = home.run(&["ask", "--fork=0000000", "Sixth?"]);
     assert_eq!(said.code, Some(1), "{}", said.err);
-    let said = home.run(&["ask", "--fork", "--members", "nobody", "Sixth?"]);
-    assert_eq!(said.code, Some(2), "{}", said.err);
-    assert_eq!(home.threads(), known);
+    let now = current(&home);
+    for args in [
+        &["ask", "--fork", "--members", "nobody", "Sixth?"][..],
+        &["chat", "--fork", "--members", "nobody"],
+    ] {
+        let said = Said::fed(home.kd(args), "");
+        let command = args[0];
+        assert_eq!(said.code, Some(2), "{command}: {}", said.err);
+        assert_eq!(home.threads(), known, "{command}");
+        assert_eq!(current(&home), now, "{command}");
+    }
 }

@@ -19,7 +19,6 @@ use crate::face::chat::ChatLines;
 use crate::render::clean;
 use kd_app::threads::{Place, Thread};
 use kd_app::{Runtime, Session, ThreadRow};
-use kd_core::fork::Cut;
 use kd_core::slash::{self, Line, Slash};
 use kd_core::view::View;
 use kd_core::{Op, Roster, SeatName};
@@ -58,13 +57,16 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     if !named && args.id.is_none() && !args.again {
         choice::ask(here)?;
     }
-    if args.fork {
-        return run(&in_a_fork(args, here)?, here);
-    }
+    // Without a thread to fork, no project is created either.
+    let source = args.fork.then(|| source(args, here)).transpose()?;
+    let (mut chat, created) = screen::open(args, here)?;
+    let forked = source
+        .map(|source| in_a_fork(args, &mut chat, &source))
+        .transpose()?;
+    let args = forked.as_ref().unwrap_or(args);
     if !args.plain && !args.jsonl && here.can_repaint() && io::stdin().is_terminal() {
-        return screen::run(args, here);
+        return screen::run(args, here, (chat, created));
     }
-    let (chat, created) = screen::open(args, here)?;
     // Output may block on a slow reader. The council runs on separate threads, so that it never waits for the output.
     let runtime = Runtime::new()?;
     let mut room = Room {
@@ -79,17 +81,21 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     runtime.block_on(room.visit())
 }
 
+/// Returns the thread that a chat forks.
+fn source(args: &Chat, here: &Here) -> Result<Thread, Error> {
+    let (_, place) = kd_app::threads::find(here, args.id.as_deref())?;
+    Ok(Thread::open(&place)?)
+}
+
 /// Forks the thread of a chat, and returns the arguments that continue in the fork.
-fn in_a_fork(args: &Chat, here: &Here) -> Result<Chat, Error> {
-    let (layout, place) = kd_app::threads::find(here, args.id.as_deref())?;
-    let source = Thread::open(&place)?;
-    let running = kd_app::threads::running(&source)?;
-    let forked = kd_app::forks::make(&layout, &source, &Cut::End, true)?;
+fn in_a_fork(args: &Chat, chat: &mut kd_app::Chat, source: &Thread) -> Result<Chat, Error> {
+    let running = kd_app::threads::running(source)?;
+    let forked = chat.begin_in_fork(source)?;
     for line in super::fork::told(&forked, &running) {
         notice_line(&line);
     }
     Ok(Chat {
-        // The fork is the current thread now. Only a thread that the user named may seat the members of a folder.
+        // The fork is the current thread now.
         id: args.id.as_ref().map(|_| forked.id().0.clone()),
         again: args.id.is_none(),
         fork: false,

@@ -61,14 +61,8 @@ pub(super) fn told(forked: &Thread, running: &[SeatName]) -> Vec<String> {
             kd_app::words::count(u64::from(lineage.messages), "message"),
         ));
     }
-    if !running.is_empty() {
-        let names: Vec<&str> = running.iter().map(SeatName::as_str).collect();
-        let verb = if names.len() == 1 { "is" } else { "are" };
-        lines.push(format!(
-            "note: {} {verb} still answering there; the fork has only the saved messages",
-            names.join(", ")
-        ));
-    }
+    let running = kd_app::forks::still_answering(running);
+    lines.extend(running.map(|line| format!("note: {line}")));
     lines
 }
 

@@ -22,8 +22,11 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
-    let (chat, created) = open(args, here)?;
+pub(super) fn run(
+    args: &Chat,
+    here: &Here,
+    (chat, created): (kd_app::Chat, bool),
+) -> Result<Exit, Error> {
     let start = start(args, &chat)?;
     let runtime = Runtime::new()?;
     // Before the screen takes over: a download of a model is reported in plain lines.
