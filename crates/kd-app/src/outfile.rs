@@ -198,12 +198,26 @@ const ENDINGS: [&str; 24] = [
     "epub", "xls", "xlsx", "ods", "parquet", "sqlite", "db", "xml", "yaml", "yml", "toml", "json",
 ];
 
-/// Fails if a name ends in another format than the only one that is written. `format` is its name, `endings` are its
-/// own, the usual one first.
+/// Fails if the name of a file of JSON Lines ends in another format. `before` are the words of the command before the
+/// name, such as `-o`.
 ///
 /// # Errors
 /// If it does.
-pub fn check_ending(path: &Path, format: &str, endings: &[&str]) -> Result<(), UserError> {
+pub fn check_lines(path: &Path, before: &str) -> Result<(), UserError> {
+    check_ending(path, before, "JSON Lines", &["jsonl", "ndjson", "json"])
+}
+
+/// Fails if a name ends in another format than the only one that is written. `before` are the words of the command before
+/// the name, `format` is its name, `endings` are its own, the usual one first.
+///
+/// # Errors
+/// If it does.
+pub fn check_ending(
+    path: &Path,
+    before: &str,
+    format: &str,
+    endings: &[&str],
+) -> Result<(), UserError> {
     let end = ending(path).filter(|end| ENDINGS.contains(&end.as_str()));
     let Some(end) = end.filter(|end| !endings.contains(&end.as_str())) else {
         return Ok(());
@@ -212,7 +226,7 @@ pub fn check_ending(path: &Path, format: &str, endings: &[&str]) -> Result<(), U
     let what = format!("{}: kd cannot write .{end} here", path.display());
     Err(UserError::usage(what)
         .because(format!("this command writes {format}"))
-        .next(format!("-o {}", path.with_extension(usual).display())))
+        .next(format!("{before} {}", path.with_extension(usual).display())))
 }
 
 /// Returns whether a file name asks for JSON.
@@ -317,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_name_of_another_format_is_refused() {
-        let check = |name: &str| check_ending(Path::new(name), "JSON Lines", &["jsonl", "json"]);
+        let check = |name: &str| check_lines(Path::new(name), "kd forum export");
         for name in [
             "a",
             "a.jsonl",
@@ -333,7 +347,10 @@ mod tests {
             let error = check(name).expect_err(name);
             assert_eq!(error.kind, ErrorKind::Usage);
             let next = error.next.unwrap_or_default();
-            assert!(next.ends_with(".jsonl"), "{next}");
+            assert!(
+                next.starts_with("kd forum export ") && next.ends_with(".jsonl"),
+                "{next}"
+            );
         }
     }
 

@@ -32,7 +32,7 @@ impl Results {
     /// If the file exists with other content, or cannot be written.
     pub fn new(path: &Path, env: &Env) -> Result<Self, UserError> {
         outfile::check(Some(path), env)?;
-        outfile::check_ending(path, "JSON Lines", &["jsonl", "ndjson", "json"])?;
+        outfile::check_lines(path, "-o")?;
         let whole = env.folder()?.join(path);
         let folder = whole.parent().unwrap_or(&whole);
         if beneath::is_below_kd(&whole) || outfile::is_of_kernel(folder) {

@@ -37,7 +37,7 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
         Some(path) => path.clone(),
         None => default_name(&sealed.header.thread),
     };
-    outfile::check_ending(&path, "JSON", &["json"])?;
+    outfile::check_ending(&path, "-o", "JSON", &["json"])?;
     if !args.force {
         check_unused(&path, here)?;
     }

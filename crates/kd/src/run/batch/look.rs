@@ -67,7 +67,7 @@ pub(super) fn results(args: &Results, here: &Here) -> Result<Exit, Error> {
     let print = |out: &mut dyn Write| shelf.results(&batch.about.id, out);
     match &args.output {
         Some(path) => {
-            outfile::check_ending(path, "JSON Lines", &["jsonl", "ndjson", "json"])?;
+            outfile::check_lines(path, "-o")?;
             if !args.force {
                 check_own(path, &batch.about.id, here)?;
             }

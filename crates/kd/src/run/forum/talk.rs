@@ -347,7 +347,7 @@ pub(super) fn export(args: &Export, here: &Here) -> Result<(), Error> {
             .export(&mut io::BufWriter::new(crate::out::stdout().lock()))?;
         return Ok(());
     }
-    kd_app::outfile::check_ending(&args.file, "JSON Lines", &["jsonl", "ndjson", "json"])?;
+    kd_app::outfile::check_lines(&args.file, "kd forum export")?;
     let mut lines = Vec::new();
     let count = site.store.export(&mut lines)?;
     kd_app::outfile::write(&args.file, &lines, here)?;
