@@ -398,13 +398,5 @@ fn failure(message: &Message) -> Option<Failure> {
         _ => FailureKind::Crashed,
     };
     // The body of a partial answer is no reason.
-    if let Some(reason) = message.reason() {
-        return Some(Failure::new(kind, reason));
-    }
-    let first = message.body.lines().next().unwrap_or_default();
-    let first = first.trim_matches('*');
-    Some(Failure::new(
-        kind,
-        first.strip_prefix("Error: ").unwrap_or(first),
-    ))
+    Some(Failure::new(kind, message.why().unwrap_or_default()))
 }

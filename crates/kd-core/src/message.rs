@@ -331,6 +331,25 @@ impl Message {
         Some(reason).filter(|reason| !reason.is_empty())
     }
 
+    /// Returns why it is not a complete answer, in one line: its reason, or a body that is the reason (`*Error: …*`). The
+    /// body of a partial answer is none.
+    pub fn why(&self) -> Option<String> {
+        if self.is_sound() {
+            return None;
+        }
+        self.reason().or_else(|| {
+            let body = self.body.trim();
+            let marked = body.strip_prefix('*')?.strip_suffix('*')?;
+            let why = match marked.strip_prefix("Error: ") {
+                Some(why) => why,
+                None if body == INTERRUPTED || marked.starts_with("Empty response") => marked,
+                None => return None,
+            };
+            let why = clean_line(why.lines().next()?, REASON_CHARS_MAX);
+            Some(why).filter(|why| !why.is_empty())
+        })
+    }
+
     /// Returns whether its body is included in prompts: complete messages, and partial answers that the user stopped.
     pub fn is_told(&self) -> bool {
         let stopped = self.status == Some(Status::Interrupted) && self.body.trim() != INTERRUPTED;
@@ -413,6 +432,41 @@ mod tests {
             provenance: Provenance::default(),
             extra: replaces.into_iter().collect(),
             body: "x".into(),
+        }
+    }
+
+    #[test]
+    fn the_cause_of_a_failure_keeps_its_own_asterisks() {
+        let with = |status: Option<Status>, body: &str, reason: Option<&str>| {
+            let mut message = message(1, "ann", Status::Error, None);
+            message.status = status;
+            message.body = body.into();
+            let reason = reason.map(|why| (REASON.to_owned(), why.to_owned()));
+            message.extra.extend(reason);
+            message.why()
+        };
+        let failed = Some(Status::Error);
+        for (status, body, reason, why) in [
+            (failed, "*Error: no **net***", None, Some("no **net**")),
+            (failed, "*Error: one\ntwo*", None, Some("one")),
+            (
+                failed,
+                "It is fo",
+                Some("the *pipe* broke"),
+                Some("the *pipe* broke"),
+            ),
+            (failed, "It is fo", None, None),
+            (failed, "*It* is *fo*", None, None),
+            (
+                Some(Status::Interrupted),
+                INTERRUPTED,
+                None,
+                Some("Interrupted"),
+            ),
+            (None, "*Error: old*", None, Some("old")),
+            (Some(Status::Complete), "*Error: quoted*", None, None),
+        ] {
+            assert_eq!(with(status, body, reason).as_deref(), why, "{body}");
         }
     }
 

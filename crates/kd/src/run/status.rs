@@ -30,7 +30,7 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
         turn.iter()
             .rev()
             .find(|m| m.from == seat.as_str())
-            .map(|m| m.reason().unwrap_or_else(|| m.body.to_string()))
+            .and_then(kd_core::Message::why)
     };
     let mut out = crate::out::lines(args.json);
     if args.json {
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
             if matches!(state, State::Errored | State::TimedOut)
                 && let Some(why) = error(seat)
             {
-                word.push_str(&format!(": {}", cause(&why)));
+                word.push_str(&format!(": {}", clean::line(&why)));
             }
             match asking(seat) {
                 None => {}
@@ -102,11 +102,4 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
     // Agents found left over are gone before exit.
     kd_app::process::settle(LEFT_OVER);
     Ok(())
-}
-
-/// Returns the cause of a failure on one line: the text of a message may be it, as `*Error: …*`.
-fn cause(why: &str) -> String {
-    let first = why.trim().lines().next().unwrap_or_default();
-    let cause = first.trim_matches('*');
-    clean::line(cause.strip_prefix("Error: ").unwrap_or(cause))
 }
