@@ -63,9 +63,7 @@ fn question(message: &Message) -> String {
 fn section(message: &Message, extras: &Extras<'_>) -> String {
     let mut doc = format!("## {}\n\n", escape_line(&clean::line(&message.from)));
     let mut facts = vec![format!("message {}", message.seq)];
-    if !message.is_king() && message.to != Address::King {
-        facts.push(format!("to {}", clean::line(&message.to.to_string())));
-    }
+    facts.extend(addressee(message));
     match message.extra.contains_key(PURPOSE) {
         true if concludes(message) => facts.push("conclusion".to_owned()),
         true => facts.push("as JSON".to_owned()),
@@ -83,6 +81,15 @@ fn section(message: &Message, extras: &Extras<'_>) -> String {
         let _ = writeln!(doc, "**{}**\n", escape_line(&ended));
     }
     doc
+}
+
+/// Names whom a message is addressed to, unless that is usual: all for the user, the user for members.
+pub(crate) fn addressee(message: &Message) -> Option<String> {
+    let usual = match message.is_king() {
+        true => Address::All,
+        false => Address::King,
+    };
+    (message.to != usual).then(|| format!("to {}", clean::line(&message.to.to_string())))
 }
 
 /// Describes how an unsuccessful turn ended: `failed: the connection was closed`.
@@ -117,6 +124,19 @@ mod tests {
             extra: std::collections::BTreeMap::new(),
             body: body.into(),
         }
+    }
+
+    #[test]
+    fn an_unusual_addressee_is_named_for_the_user_too() {
+        let to = |from: &str, to: &str| {
+            let mut message = message(1, from, None, "x");
+            message.to = Address::parse(to);
+            addressee(&message)
+        };
+        assert_eq!(to("king", "bob").as_deref(), Some("to bob"));
+        assert_eq!(to("king", "all"), None);
+        assert_eq!(to("ann", "king"), None);
+        assert_eq!(to("ann", "bob").as_deref(), Some("to bob"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::here::Here;
 use crate::args::council::Show;
 use crate::error::Error;
 use crate::face::json;
-use crate::face::thread::{self, ended};
+use crate::face::thread::{self, addressee, ended};
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::{clip, wrap};
 use crate::render::{clean, markdown};
@@ -14,7 +14,7 @@ use kd_app::threads::{Thread, Whisper, whispers};
 use kd_core::council::{PURPOSE, concludes};
 use kd_core::last_round::RoundKind;
 use kd_core::message::settled;
-use kd_core::{Address, Message, SeatName, Status};
+use kd_core::{Message, SeatName, Status};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 
@@ -233,14 +233,7 @@ impl Page<'_> {
             (styles.mark(number), speaker(number))
         };
         let mut facts = vec![format!("#{}", message.seq)];
-        let usual = if message.is_king() {
-            Address::All
-        } else {
-            Address::King
-        };
-        if message.to != usual {
-            facts.push(format!("to {}", clean::line(&message.to.to_string())));
-        }
+        facts.extend(addressee(message));
         match message.extra.contains_key(PURPOSE) {
             true if concludes(message) => facts.push("conclusion".to_owned()),
             true => facts.push("as JSON".to_owned()),
