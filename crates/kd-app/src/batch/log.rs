@@ -125,10 +125,6 @@ fn of_row(line: &mut LogLine, row: &Row) {
     line.failures = row.failures.iter().map(|one| one.kind.clone()).collect();
     line.reason = row.reason.clone();
     line.seconds = Some(row.seconds);
-    line.tokens = Some(
-        row.usage
-            .input_tokens
-            .saturating_add(row.usage.output_tokens),
-    );
+    line.tokens = Some(row.usage.tokens());
     line.usd = row.usage.usd;
 }

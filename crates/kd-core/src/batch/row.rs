@@ -142,12 +142,12 @@ pub struct Verdict {
 }
 
 /// Tokens and money of an attempt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spending {
-    /// Tokens of the prompts.
-    pub input_tokens: u64,
-    /// Tokens of the answers.
-    pub output_tokens: u64,
+    /// Tokens of the prompts; `None` if unknown.
+    pub input_tokens: Option<u64>,
+    /// Tokens of the answers; `None` if unknown.
+    pub output_tokens: Option<u64>,
     /// US dollars; `None` if unknown.
     pub usd: Option<f64>,
     /// How exact that is.
@@ -155,11 +155,32 @@ pub struct Spending {
     pub certainty: Certainty,
 }
 
+impl Default for Spending {
+    /// Nothing was asked.
+    fn default() -> Self {
+        Self {
+            input_tokens: Some(0),
+            output_tokens: Some(0),
+            usd: None,
+            certainty: Certainty::default(),
+        }
+    }
+}
+
+impl Spending {
+    /// Returns all tokens that are known.
+    pub fn tokens(&self) -> u64 {
+        let known = [self.input_tokens, self.output_tokens];
+        known.into_iter().flatten().fold(0, u64::saturating_add)
+    }
+}
+
 impl From<&Usage> for Spending {
     fn from(usage: &Usage) -> Self {
+        let known = |tokens| usage.counts_tokens().then_some(tokens);
         Self {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
+            input_tokens: known(usage.input_tokens),
+            output_tokens: known(usage.output_tokens),
             usd: usage.cost_usd,
             certainty: usage.certainty,
         }
@@ -214,5 +235,28 @@ impl Row {
             at,
             ..self.clone()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_that_nobody_counted_are_unknown() {
+        let spent = |input_tokens, output_tokens| {
+            Spending::from(&Usage {
+                input_tokens,
+                output_tokens,
+                ..Usage::default()
+            })
+        };
+        let unknown = serde_json::json!(spent(0, 0));
+        assert!(unknown["input_tokens"].is_null() && unknown["output_tokens"].is_null());
+        assert_eq!(spent(3, 0).output_tokens, Some(0));
+        assert_eq!(Spending::default().tokens(), 0);
+        let old = serde_json::json!({"input_tokens": 3, "output_tokens": 4, "usd": null});
+        let old: Spending = serde_json::from_value(old).expect("an older line");
+        assert_eq!(old.tokens(), 7);
     }
 }
