@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// Colors: numbers that differ by less have different colors.
-const COLORS: usize = 12;
+pub const COLORS: usize = 12;
 /// Marks, each with one in ASCII: numbers that differ by less than their count have different marks.
 const ALL: [(&str, &str); MARKS] = [
     ("●", "o"),

@@ -138,6 +138,18 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn every_color_of_a_name_is_in_the_style_sheet() {
+        let mut colors = std::collections::BTreeSet::new();
+        for number in 0..kd_core::looks::COLORS {
+            let class = format!(".c{number}{{--own:var(--c{number})}}");
+            assert!(STYLE.contains(&class), "{class}");
+            let (_, color) = STYLE.split_once(&format!("--c{number}:")).expect("a color");
+            colors.insert(color.split(';').next());
+        }
+        assert_eq!(colors.len(), kd_core::looks::COLORS);
+    }
+
+    #[test]
     fn data_cannot_leave_its_element() {
         let data = json!({"a": "</script><script>alert(1)</script><!--"});
         let (page, policy) = page(&Page {

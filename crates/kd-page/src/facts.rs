@@ -20,8 +20,6 @@ use std::ops::Range;
 /// Maximum characters of a title or name.
 const TITLE_CHARS: usize = 160;
 const NAME_CHARS: usize = 60;
-/// Number of member colors in the style sheet.
-const COLORS: usize = 8;
 
 /// A thread, as needed for its page.
 #[derive(Clone, Debug)]
@@ -237,7 +235,10 @@ impl<'a> Facts<'a> {
     pub(crate) fn color(&self, name: &str) -> (String, &'static str) {
         let members = self.thread.members.iter().map(String::as_str);
         let number = looks::number(name, members);
-        (format!("c{}", number % COLORS), looks::mark(number).0)
+        (
+            format!("c{}", number % looks::COLORS),
+            looks::mark(number).0,
+        )
     }
 
     /// Renders a member's name with its mark.
