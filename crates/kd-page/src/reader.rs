@@ -110,6 +110,7 @@ fn up_to<'a>(rounds: impl Iterator<Item = &'a Round<'a>>, messages: usize) -> us
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kd_core::looks;
     use kd_core::message::Provenance;
     use kd_core::{Address, Message, Status, ThreadId, Timestamp};
 
@@ -225,7 +226,13 @@ mod tests {
                 t.messages[1].extra.extend([purpose]);
             }),
             ("fewer", |t| drop(t.messages.remove(2))),
-            ("color", |t| t.members.insert(0, "eve".into())),
+            // A member that is earlier in the alphabet takes the mark of ann.
+            ("color", |t| {
+                let ann = looks::number("ann", ["ann", "ben"]);
+                let mut names = (0..100).map(|n| format!("a{n}"));
+                let taker = names.find(|name| looks::number(name, [&**name]) == ann);
+                t.members.insert(0, taker.unwrap());
+            }),
             ("cut", |t| {
                 let cut = ("finish".to_owned(), "length".to_owned());
                 t.messages[1].extra.extend([cut]);
