@@ -203,6 +203,7 @@ fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]
 fn asks_only_for_a_side(question: &str, guess: &AnswerKind) -> bool {
     matches!(guess, AnswerKind::Choice { options } if *options == ["yes", "no"])
         && reading_kinds::of(question) == reading_kinds::Kind::YesNo
+        && question.matches(['?', '？']).count() < 2
 }
 
 /// Returns whether the guess consists of labelled options. These hold, whatever the answers repeat.
