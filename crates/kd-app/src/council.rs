@@ -321,10 +321,7 @@ impl<'k> Council<'k> {
         if !writers.is_empty() {
             env.note(format!("may change files here: {}", writers.join(", ")));
         }
-        let readers = seating::readers(roster.members());
-        if let Some(readers) = readers.filter(|_| !env.is_in_batch()) {
-            env.note(readers);
-        }
+        seating::note_readers(roster, env);
         let to = match &op {
             Op::Say { to, .. } => to.clone(),
             // Nobody is asked.

@@ -104,7 +104,7 @@ pub fn run(
                 Ok::<_, UserError>(examine(&backends, member, &folder, limit).await)
             }
         });
-        // An error is told at the end.
+        // An error is reported at the end.
         let mut each = |report: &Result<Report, UserError>| {
             report.iter().for_each(|report| told(Told::Member(report)));
         };

@@ -174,7 +174,7 @@ impl FolderTools {
                 break;
             }
             files += 1;
-            // The walk reached it: it needs no walk of its own.
+            // The walk reached it, so no second walk is needed.
             let Some(file) = place.file(&entry) else {
                 continue;
             };
@@ -453,8 +453,10 @@ fn lines_with(
         if bytes >= SEARCHED_AT_ONCE {
             bytes = 0;
             if ended() {
-                let is_whole = false;
-                return Searched { is_whole, is_cut };
+                return Searched {
+                    is_whole: false,
+                    is_cut,
+                };
             }
         }
         let begin = match line.char_indices().nth(SEARCHED_CHARS_MAX) {
@@ -464,12 +466,16 @@ fn lines_with(
         is_cut |= begin.len() < line.len();
         bytes += begin.len() + 1;
         if pattern.is_match(begin) && !found(number, line) {
-            let is_whole = false;
-            return Searched { is_whole, is_cut };
+            return Searched {
+                is_whole: false,
+                is_cut,
+            };
         }
     }
-    let is_whole = true;
-    Searched { is_whole, is_cut }
+    Searched {
+        is_whole: true,
+        is_cut,
+    }
 }
 
 fn long_lines() -> String {

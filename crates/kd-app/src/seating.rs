@@ -1,5 +1,6 @@
 //! Selects the members and the recipients of the question, from configuration, flags and mentions.
 
+use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use crate::request::Question;
 use kd_backends::adapters::programs::is_agent;
@@ -25,6 +26,13 @@ pub fn readers<'m>(members: impl IntoIterator<Item = &'m Member>) -> Option<Stri
         .map(|member| format!("{} (sends them to {})", member.name, member.backend))
         .collect();
     (!told.is_empty()).then(|| format!("may read files here: {}", told.join(", ")))
+}
+
+/// Notes it before members are asked; a batch, whose questions are many, does not.
+pub(crate) fn note_readers(roster: &Roster, env: &Env) {
+    if let Some(readers) = readers(roster.members()).filter(|_| !env.is_in_batch()) {
+        env.note(readers);
+    }
 }
 
 /// Says it for a plan, whose estimate does not count their further calls.

@@ -135,10 +135,7 @@ impl<'k> Debate<'k> {
         if let Some(miss) = miss {
             env.note(miss);
         }
-        let readers = seating::readers(roster.members());
-        if let Some(readers) = readers.filter(|_| !env.is_in_batch()) {
-            env.note(readers);
-        }
+        seating::note_readers(&roster, env);
         ready::make_ready(&self.config, self.think.terms.offline, env, &roster)?;
         Ok(PreparedDebate {
             debate: self,

@@ -13,7 +13,7 @@ const NAMES_MAX: usize = 40;
 /// Maximum characters of what clients chose in an error.
 const CHARS_MAX: usize = 200;
 
-/// What the library expects, and how it is told.
+/// What the library expects, and the words for it in an error.
 const EXPECTED: &[(&str, &str)] = &[
     ("a string", "a text"),
     ("a borrowed string", "a text"),
@@ -219,7 +219,7 @@ impl<'a> Told<'a> {
             return Self::Expected(what);
         }
         match told {
-            // Where a choice is expected: all of ours are texts.
+            // A choice is expected, and every choice here is a text.
             "expected value" => Self::Expected("a string"),
             told => Self::Other(told),
         }

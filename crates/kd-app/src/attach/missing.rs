@@ -19,8 +19,6 @@ const KNOWN: [&str; 73] = [
 ];
 /// Maximum words that a notice is about; further ones are counted.
 const TOLD_MAX: usize = 5;
-/// Maximum words that are kept, so that a long text costs little.
-const KEPT_MAX: usize = 500;
 
 /// Words that look like paths, but name no file.
 #[derive(Debug, Default)]
@@ -41,8 +39,7 @@ impl Missing {
 
     /// Keeps a word. Looks at no folder: this runs while the user is typing.
     pub(super) fn note(&mut self, meant: &[String]) {
-        let is_known = || self.words.iter().any(|known| known.last() == meant.last());
-        if self.words.len() < KEPT_MAX && !is_known() {
+        if !self.words.iter().any(|known| known.last() == meant.last()) {
             self.words.push(meant.to_vec());
         }
     }

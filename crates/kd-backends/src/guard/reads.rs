@@ -2,8 +2,8 @@
 //!
 //! Each round is one request, paid, limited and retried like any other. Users see calls as they see those of agent
 //! programs; results are in no file and no log. In the last round no tool may be called, so that the member answers: after
-//! [`ROUNDS_MAX`] rounds, when the results are long, or when the limits of the run leave one request. A request that brings
-//! tools of its own, and one whose member may not read, passes unchanged.
+//! [`ROUNDS_MAX`] rounds, when the results are long, or when the limits of the run leave one request. A request that already
+//! has tools, and one whose member may not read, passes unchanged.
 
 use crate::Backend;
 use crate::folder::{Bounds, FolderReader, Ran};
@@ -233,7 +233,7 @@ impl Rounds {
                     self.ready.push_back(Err(failure));
                     return;
                 }
-                // A form is read from the answer alone, without what was said between calls.
+                // A form is read from the answer alone, without the text between calls.
                 let is_form = self.request.schema.is_some() && self.number > 1;
                 self.ready.push_back(Ok(Delta::Finished {
                     finish,
@@ -296,7 +296,7 @@ impl Rounds {
         let calls = sendable(std::mem::take(&mut self.calls), self.number);
         let (folder, made) = (self.folder.clone(), calls.clone());
         let left = TURN_BYTES_MAX.saturating_sub(self.bytes);
-        // Stops the calls when the time is over, and when nobody waits for the answer any more.
+        // Stops the calls when the time is over, and when the stream is dropped.
         let stop = Stop::default();
         let flag = Arc::clone(&stop.0);
         let (done, mut heard) = tokio::sync::mpsc::unbounded_channel();

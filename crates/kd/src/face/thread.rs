@@ -62,17 +62,9 @@ fn question(message: &Message) -> String {
 
 fn section(message: &Message, extras: &Extras<'_>) -> String {
     let mut doc = format!("## {}\n\n", escape_line(&clean::line(&message.from)));
-    let mut facts = vec![format!("message {}", message.seq)];
-    facts.extend(addressee(message));
-    match message.extra.contains_key(PURPOSE) {
-        true if concludes(message) => facts.push("conclusion".to_owned()),
-        true => facts.push("as JSON".to_owned()),
-        false => {}
-    }
-    facts.extend(message.provenance.model.as_deref().map(clean::line));
-    let time = message.at.to_zoned(extras.zone.clone());
-    facts.push(time.strftime("%Y-%m-%d %H:%M:%S").to_string());
-    let _ = writeln!(doc, "*{}*\n", escape_line(&facts.join(" · ")));
+    let mut about = vec![format!("message {}", message.seq)];
+    about.extend(facts(message, &extras.zone));
+    let _ = writeln!(doc, "*{}*\n", escape_line(&about.join(" · ")));
     let body = embed(&message.shown(), 2);
     if !body.trim().is_empty() {
         let _ = writeln!(doc, "{}\n", body.trim_end());
@@ -83,8 +75,23 @@ fn section(message: &Message, extras: &Extras<'_>) -> String {
     doc
 }
 
-/// Names whom a message is addressed to, unless that is usual: all for the user, the user for members.
-pub(crate) fn addressee(message: &Message) -> Option<String> {
+/// Returns what is known about a message besides its text: the addressee, what it is for, the model, and the time in this
+/// zone.
+pub(crate) fn facts(message: &Message, zone: &TimeZone) -> Vec<String> {
+    let mut facts = Vec::from_iter(addressee(message));
+    match message.extra.contains_key(PURPOSE) {
+        true if concludes(message) => facts.push("conclusion".to_owned()),
+        true => facts.push("as JSON".to_owned()),
+        false => {}
+    }
+    facts.extend(message.provenance.model.as_deref().map(clean::line));
+    let time = message.at.to_zoned(zone.clone());
+    facts.push(time.strftime("%Y-%m-%d %H:%M:%S").to_string());
+    facts
+}
+
+/// Returns the addressee of a message, unless it is the usual one: all for the user, the user for members.
+fn addressee(message: &Message) -> Option<String> {
     let usual = match message.is_king() {
         true => Address::All,
         false => Address::King,

@@ -4,14 +4,13 @@ use super::here::Here;
 use crate::args::council::Show;
 use crate::error::Error;
 use crate::face::json;
-use crate::face::thread::{self, addressee, ended};
+use crate::face::thread::{self, ended};
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::{clip, wrap};
 use crate::render::{clean, markdown};
 use jiff::tz::TimeZone;
 use kd_app::marks::Promised;
 use kd_app::threads::{Thread, Whisper, whispers};
-use kd_core::council::{PURPOSE, concludes};
 use kd_core::last_round::RoundKind;
 use kd_core::message::settled;
 use kd_core::{Message, SeatName, Status};
@@ -233,18 +232,7 @@ impl Page<'_> {
             (styles.mark(number), speaker(number))
         };
         let mut facts = vec![format!("#{}", message.seq)];
-        facts.extend(addressee(message));
-        match message.extra.contains_key(PURPOSE) {
-            true if concludes(message) => facts.push("conclusion".to_owned()),
-            true => facts.push("as JSON".to_owned()),
-            false => {}
-        }
-        facts.extend(message.provenance.model.as_deref().map(clean::line));
-        let time = message
-            .at
-            .to_zoned(self.zone.clone())
-            .strftime("%Y-%m-%d %H:%M:%S");
-        facts.push(time.to_string());
+        facts.extend(thread::facts(message, &self.zone));
         let dot = format!(" {} ", styles.glyph("·", "-"));
         let facts = format!("{dot}{}", facts.join(&dot));
         let room = self
