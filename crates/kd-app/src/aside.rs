@@ -88,7 +88,13 @@ impl AsidePlanner<'_> {
 
     fn resume(&self) -> Result<Aside, UserError> {
         let model = self.request.model.as_deref();
-        let found = Unfinished::of(self.thread, self.project, self.config, model)?;
+        let found = Unfinished::of(
+            self.thread,
+            self.project,
+            self.config,
+            model,
+            self.request.tools,
+        )?;
         let (resumed, lease) = found.resume(self.thread, self.config)?;
         if resumed.machine.id() == MachineId::default() {
             let id = clean_text(&self.thread.id().0);

@@ -539,7 +539,9 @@ impl Host for FolderHost {
         self.open_thread(id)?;
         let resume = || -> Result<Started, UserError> {
             let config = self.kingdom.config();
-            let resuming = self.kingdom.resuming(Some(id), config.clone(), None)?;
+            let resuming = self
+                .kingdom
+                .resuming(Some(id), config.clone(), None, None)?;
             resuming.make_ready(self.offline)?;
             resuming.start(secrets::of(config, false, self.kingdom.env()))
         };

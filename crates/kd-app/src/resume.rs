@@ -8,10 +8,10 @@ use crate::deliberation::roster;
 use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use crate::output::OutputSchema;
-use crate::{output, ready, threads, trust};
+use crate::{output, ready, seating, threads, trust};
 use jiff::Timestamp;
 use kd_core::clean::clean_text;
-use kd_core::config::Config;
+use kd_core::config::{Config, ToolUse, is_service};
 use kd_core::deliberation::{self, CannotResume, Plan, Resumed, Seat, resumable, resume};
 use kd_core::last_round::RoundKind;
 use kd_core::planner;
@@ -48,7 +48,8 @@ pub(crate) struct Unfinished {
 
 impl Kingdom {
     /// Prepares to continue the newest deliberation of a thread; of the current one without an id. `model` is the model
-    /// of members whose settings name none.
+    /// of members whose settings name none. Members read files only if `tools` says so now: a record does not contain
+    /// whether they were allowed to.
     ///
     /// # Errors
     /// If the deliberation has ended, if the configuration of a member differs from the record or is held back, if
@@ -58,11 +59,12 @@ impl Kingdom {
         id: Option<&str>,
         mut config: Config,
         model: Option<&str>,
+        tools: Option<ToolUse>,
     ) -> Result<Resuming<'_>, UserError> {
         let (layout, place) = threads::find(self.env(), id)?;
         let thread = Thread::open(&place)?;
         config.council.private |= thread.meta().is_private();
-        let found = Unfinished::of(&thread, self.project(), &config, model)?;
+        let found = Unfinished::of(&thread, self.project(), &config, model, tools)?;
         Ok(Resuming {
             kingdom: self,
             layout,
@@ -84,6 +86,7 @@ impl Unfinished {
         project: &Project,
         config: &Config,
         model: Option<&str>,
+        tools: Option<ToolUse>,
     ) -> Result<Self, UserError> {
         let lease = alone(thread)?;
         let log = log::read(thread)?.records;
@@ -98,6 +101,7 @@ impl Unfinished {
         within(&plan, config)?;
         for seat in &mut plan.seats {
             start_as_configured(seat, config, model)?;
+            seat.member.reads = tools == Some(ToolUse::Read) && is_service(&seat.member.backend);
         }
         Ok(Self { log, plan, lease })
     }
@@ -187,7 +191,10 @@ impl Resuming<'_> {
     /// If the record differs from what would be decided, or the session cannot be opened.
     pub fn start(self, masked: Secrets) -> Result<Started, UserError> {
         let seats = self.found.plan.seats.iter();
-        let seats = seats.map(|s| s.member.clone()).collect();
+        let seats: Vec<_> = seats.map(|s| s.member.clone()).collect();
+        if let Some(readers) = seating::readers(&seats) {
+            self.kingdom.env().note(readers);
+        }
         let schema = self.found.schema()?;
         let (resumed, lease) = self.found.resume(&self.thread, &self.config)?;
         let opening = Opening {
@@ -342,7 +349,6 @@ fn start_as_configured(
     }
     seat.member.launch = own.launch;
     seat.member.writable = false;
-    seat.member.reads = own.reads;
     Ok(())
 }
 

@@ -477,6 +477,7 @@ impl Backends {
         let payer = payer(member, Some(model.clone()), service.billing());
         let is_small = service.is_loopback() && kd_core::models::is_small(&model);
         let dialect = adapters::dialect(service.wire);
+        let price = service.price(&model);
         let mut backend: Arc<dyn Backend> = Arc::new(Silence::new(Arc::new(Http::new(
             service,
             dialect,
@@ -505,7 +506,7 @@ impl Backends {
                 path: self.folder.clone(),
                 keys: self.keys(),
             };
-            backend = Arc::new(Reads::new(backend, folder, spending.clone()));
+            backend = Arc::new(Reads::new(backend, folder, spending.clone(), price));
         }
         Ok(Arc::new(Total::new(backend)))
     }

@@ -88,6 +88,10 @@ struct Node {
     waits: bool,
     /// The number of turns that wait in this account, itself included.
     waiting: u64,
+    /// The reservation for a later request of this turn.
+    kept: Option<u64>,
+    /// The reservation that the next request of this turn replaces.
+    due: Option<u64>,
     /// The turn is over and sends nothing more.
     closed: bool,
     /// The thread whose requests it pays.
@@ -113,6 +117,7 @@ struct Open {
 impl Drop for Handle {
     fn drop(&mut self) {
         let mut books = lock(&self.books);
+        books.release_kept(self.id);
         books.stop_waiting(self.id);
         books.nodes.remove(&self.id);
     }
@@ -248,9 +253,10 @@ impl Spending {
         let mut books = lock(&self.0.books);
         books.keep_to_the_day()?;
         let path = books.path(self.0.id);
-        if worst.price.is_none() && books.ceilings(&path).any(|c| c.micro_usd.is_some()) {
+        if !books.may_reserve(&path, &worst) {
             return Err(no_price());
         }
+        books.release_due(self.0.id);
         let input = worst.bytes.saturating_add(FRAMING_TOKENS);
         let mut keep = books.keep(&path);
         let mut answer = books.bound(&path, input, &worst, keep);
@@ -357,30 +363,67 @@ impl Spending {
         path.iter().filter_map(share).min()
     }
 
-    /// Reserves a call for a later request of this turn; release it with [`Permit::unsent`] when that is made. `None` if the
-    /// limit of calls does not also leave a call for the next request, for the turns that still wait, and for what is kept.
-    pub(crate) fn keep_a_call(&self) -> Option<Permit> {
-        let spare = {
-            let books = lock(&self.0.books);
-            let path = books.path(self.0.id);
-            let keep = books.keep(&path);
-            let spare = |id: &u64| {
-                let account = &books.nodes.get(id)?.account;
-                let used = account.committed().calls + keep.fixed.calls + keep.others;
-                let waiting = books.among(*id, self.0.id) - 1;
-                Some(account.ceiling().calls?.saturating_sub(used + waiting))
-            };
-            path.iter().filter_map(spare).min()
-        };
-        if spare.is_some_and(|calls| calls < 2) {
-            return None;
+    /// Keeps room for a later request of this turn, if the limits also leave room for the next request, for the turns that
+    /// still wait, and for the reserve; each may cost as much as this one. Returns whether it is kept. Given back by
+    /// [`Spending::use_kept`], and when the turn ends.
+    pub(crate) fn keep_for_later(&self, worst: Worst) -> bool {
+        let mut books = lock(&self.0.books);
+        let path = books.path(self.0.id);
+        if books.keep_to_the_day().is_err() || !books.may_reserve(&path, &worst) {
+            return false;
         }
-        let nothing = Worst {
-            bytes: 0,
-            answer: Some(0),
-            price: Some(Price::default()),
+        if books.ceilings(&path).all(|c| c == Ceiling::default()) {
+            return true;
+        }
+        let input = worst.bytes.saturating_add(FRAMING_TOKENS);
+        let most = Spent::of(input, worst.answer.unwrap_or(0).into(), worst.price);
+        let keep = books.keep(&path);
+        let Some(node) = books.nodes.get(&self.0.id) else {
+            return false;
         };
-        self.reserve(nothing).ok()
+        let due = u64::from(node.due.is_some());
+        let fits = |id: &u64| {
+            let Some(node) = books.nodes.get(id) else {
+                return true;
+            };
+            let others = books.among(*id, self.0.id) + keep.others;
+            let all = most.times((others + 1).saturating_sub(due)) + keep.fixed;
+            node.account.fits(all).is_ok()
+        };
+        if !path.iter().all(fits) {
+            return false;
+        }
+        let open = Open {
+            owner: self.0.id,
+            sent: false,
+            lost: most,
+            keep: Keep::default(),
+            usage: Usage::default(),
+            agent: None,
+            payer: self.1.clone(),
+            priced: worst.price.is_some(),
+        };
+        let reservation = books.next();
+        books.open.insert(reservation, open);
+        for id in &path {
+            if let Some(node) = books.nodes.get_mut(id) {
+                node.account.hold(reservation, most);
+            }
+        }
+        if let Some(node) = books.nodes.get_mut(&self.0.id) {
+            node.kept = Some(reservation);
+        }
+        true
+    }
+
+    /// Lets the next request of this turn take the room that was kept: it is given back in the moment in which that request is
+    /// reserved, so that no other turn can take it.
+    pub(crate) fn use_kept(&self) {
+        let mut books = lock(&self.0.books);
+        books.release_due(self.0.id);
+        if let Some(node) = books.nodes.get_mut(&self.0.id) {
+            node.due = node.kept.take();
+        }
     }
 
     /// Returns whether tokens or money are limited.
@@ -401,6 +444,7 @@ impl Spending {
     /// Ends a turn: charges requests with unknown usage in full. Returns the turn's usage.
     pub fn close(&self) -> Used {
         let mut books = lock(&self.0.books);
+        books.release_kept(self.0.id);
         let held = books.nodes.get(&self.0.id).map(|node| &node.account);
         let held: Vec<u64> = held.into_iter().flat_map(Account::held).collect();
         for reservation in held {
@@ -624,6 +668,28 @@ impl Books {
         let waiting = self.nodes.get(&account).map_or(0, |node| node.waiting);
         let asks_first = self.nodes.get(&asks).is_some_and(|node| node.waits);
         waiting.saturating_sub(u64::from(asks_first)) + 1
+    }
+
+    /// Returns whether the worst case of a request is known as far as the limits need it.
+    fn may_reserve(&self, path: &[u64], worst: &Worst) -> bool {
+        worst.price.is_some() || self.ceilings(path).all(|c| c.micro_usd.is_none())
+    }
+
+    /// Gives back what the next request of a turn replaces.
+    fn release_due(&mut self, turn: u64) {
+        let due = self.nodes.get_mut(&turn).and_then(|node| node.due.take());
+        if let Some(reservation) = due {
+            self.release(reservation);
+        }
+    }
+
+    /// Gives back everything that a turn keeps for itself.
+    fn release_kept(&mut self, turn: u64) {
+        self.release_due(turn);
+        let kept = self.nodes.get_mut(&turn).and_then(|node| node.kept.take());
+        if let Some(reservation) = kept {
+            self.release(reservation);
+        }
     }
 
     /// Changes an account and all enclosing ones.
@@ -853,6 +919,79 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn calls(calls: u64) -> Spending {
+        Spending::new(Ceiling {
+            calls: Some(calls),
+            ..Ceiling::default()
+        })
+    }
+
+    #[test]
+    fn what_a_turn_keeps_for_itself_starves_no_other() {
+        let run = calls(4);
+        let turns = [(); 3].map(|()| run.turn(Spent::default()));
+        // All decide before any of them sends, as if each waited for a key.
+        let kept = turns
+            .each_ref()
+            .map(|turn| turn.keep_for_later(Worst::default()));
+        assert_eq!(kept, [true, false, false]);
+        let sent: Vec<_> = turns
+            .iter()
+            .map(|turn| turn.reserve(Worst::default()))
+            .collect();
+        assert!(sent.iter().all(Result::is_ok), "{sent:?}");
+        // The fourth call is for the turn that kept it.
+        turns[1].reserve(Worst::default()).unwrap_err();
+        turns[0].use_kept();
+        turns[1].reserve(Worst::default()).unwrap_err();
+        turns[0].reserve(Worst::default()).unwrap();
+    }
+
+    #[test]
+    fn what_a_turn_keeps_is_given_back_when_it_ends() {
+        let run = calls(2);
+        let turn = run.turn(Spent::default());
+        assert!(turn.keep_for_later(Worst::default()));
+        turn.close();
+        let next = run.turn(Spent::default());
+        assert!(next.keep_for_later(Worst::default()));
+        drop(next);
+        let [one, two] = [(); 2].map(|()| run.turn(Spent::default()));
+        let permits = [one.reserve(Worst::default()), two.reserve(Worst::default())];
+        assert!(permits.iter().all(Result::is_ok), "{permits:?}");
+    }
+
+    #[test]
+    fn tokens_and_money_are_kept_too() {
+        let worst = |bytes| Worst {
+            bytes,
+            answer: Some(ANSWER_TOKENS_MIN),
+            price: Some(Price::per_million(1.0, 1.0)),
+        };
+        let request = 1_000 + FRAMING_TOKENS + u64::from(ANSWER_TOKENS_MIN);
+        let limits = [
+            |all| Ceiling {
+                tokens: Some(all),
+                ..Ceiling::default()
+            },
+            |all| Ceiling {
+                micro_usd: Some(all),
+                ..Ceiling::default()
+            },
+        ];
+        for limit in limits {
+            let turn = |all| Spending::new(limit(all)).turn(Spent::default());
+            assert!(turn(2 * request).keep_for_later(worst(1_000)));
+            assert!(!turn(2 * request - 1).keep_for_later(worst(1_000)));
+        }
+        let unpriced = Worst {
+            price: None,
+            ..worst(1)
+        };
+        let dear = Spending::new(limits[1](u64::MAX)).turn(Spent::default());
+        assert!(!dear.keep_for_later(unpriced));
+    }
 
     /// Answers when the test releases it.
     #[derive(Debug, Default)]

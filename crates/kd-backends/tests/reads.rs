@@ -18,6 +18,8 @@ use kd_fake::{Fake, Reply, Script, Step, Wire};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
 
 /// One test for each wire format and case.
 macro_rules! on_every_wire {
@@ -42,7 +44,17 @@ on_every_wire!(
     a_file_with_a_key_is_for_nobody,
     long_results_end_the_calls,
     nobody_else_is_offered_tools,
+    a_call_that_is_kept_is_used_before_a_first_request_fails,
+    a_limit_of_tokens_leaves_room_for_the_answer,
+    a_refusal_in_a_later_round_is_asked_once_more_without_tools,
+    a_request_that_is_too_long_is_no_refusal_of_tools,
+    a_call_without_arguments_is_one_with_none,
+    a_dropped_answer_stops_the_reading,
 );
+
+/// Whether a slow file is read, and how many readings were stopped before their time.
+static READING: AtomicBool = AtomicBool::new(false);
+static STOPPED: AtomicU32 = AtomicU32::new(0);
 
 /// Answers calls with what they name.
 struct Folder;
@@ -52,6 +64,14 @@ impl FolderReader for Folder {
         let text = match call {
             FolderCall::Read { path, .. } if path == "key.txt" => KEY.to_owned(),
             FolderCall::Read { path, .. } if path == "long.txt" => "x".repeat(bounds.bytes),
+            FolderCall::Read { path, .. } if path == "slow.txt" => {
+                READING.store(true, Ordering::SeqCst);
+                while !bounds.is_over() {
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+                STOPPED.fetch_add(u32::from(Instant::now() < bounds.until), Ordering::SeqCst);
+                "too late".to_owned()
+            }
             call => format!("contents of {call}"),
         };
         match (bounds.holds_key)(&text) {
@@ -469,5 +489,119 @@ async fn nobody_else_is_offered_tools(wire: Wire) {
     hear(&*reading, own).await.whole();
     for body in bodies(&fake) {
         assert!(offered(wire, &body).is_empty(), "{body}");
+    }
+}
+
+fn two_calls() -> LimitsConfig {
+    LimitsConfig {
+        calls: Some(2),
+        ..LimitsConfig::default()
+    }
+}
+
+async fn a_call_that_is_kept_is_used_before_a_first_request_fails(wire: Wire) {
+    let busy = Reply::Status {
+        code: 503,
+        headers: Vec::new(),
+        body: Some(wire.error_body(503, "busy")),
+    };
+    for first in [refusal(wire, "m does not support tools"), busy] {
+        let replies = vec![first, Reply::words(&["ok"])];
+        let fake = Fake::start(Script::then(wire, replies)).await.unwrap();
+        let config = ProviderConfig {
+            attempts: Some(2),
+            ..provider(&fake, wire)
+        };
+        let backends = backends(config, two_calls());
+        let heard = hear(&*backends.seat(&reading()).unwrap(), asked()).await;
+        assert_eq!(heard.whole(), "ok");
+        let bodies = bodies(&fake);
+        assert_eq!(bodies.len(), 2);
+        assert!(offered(wire, &bodies[1]).is_empty(), "{}", bodies[1]);
+    }
+}
+
+async fn a_limit_of_tokens_leaves_room_for_the_answer(wire: Wire) {
+    let tokens = |tokens| LimitsConfig {
+        tokens: Some(tokens),
+        ..LimitsConfig::default()
+    };
+    // The long question fits once, or twice and the result too.
+    for (limit, offers) in [(60_000, false), (120_000, true)] {
+        let answer = Reply::words(&["ok"]);
+        let replies = match offers {
+            true => vec![read("a.rs"), answer],
+            false => vec![answer],
+        };
+        let fake = Fake::start(Script::then(wire, replies)).await.unwrap();
+        let backends = backends(provider(&fake, wire), tokens(limit));
+        let mut request = asked();
+        request.prompt.turn = "word ".repeat(8_000);
+        let heard = hear(&*backends.seat(&reading()).unwrap(), request).await;
+        assert_eq!(heard.whole(), "ok", "{limit}");
+        let bodies = bodies(&fake);
+        assert_eq!(bodies.len(), 1 + usize::from(offers), "{limit}");
+        assert_eq!(!offered(wire, &bodies[0]).is_empty(), offers, "{limit}");
+    }
+}
+
+async fn a_refusal_in_a_later_round_is_asked_once_more_without_tools(wire: Wire) {
+    let missing = || refusal(wire, "a call is missing its thought_signature");
+    let replies = vec![read("a.rs"), missing(), Reply::words(&["From the file."])];
+    let (fake, backend) = seat(wire, replies).await;
+    let heard = hear(&*backend, asked()).await;
+    assert_eq!(heard.whole(), "From the file.");
+    assert_eq!(heard.notices.len(), 1, "{:?}", heard.notices);
+    assert!(
+        heard.notices[0].contains("ada answers without further reading"),
+        "{:?}",
+        heard.notices
+    );
+    let sent = bodies(&fake);
+    assert_eq!(sent.len(), 3);
+    assert!(offered(wire, &sent[2]).is_empty() && results(wire, &sent[2]).is_empty());
+    // What was read is in the question, below a line that says what it is.
+    let whole = sent[2].to_string();
+    assert!(whole.contains("contents of a.rs"), "{whole}");
+    // Once: a second refusal ends the turn.
+    let (fake, backend) = seat(wire, vec![read("a.rs"), missing()]).await;
+    let heard = hear(&*backend, asked()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Invalid);
+    assert_eq!(bodies(&fake).len(), 3);
+}
+
+async fn a_request_that_is_too_long_is_no_refusal_of_tools(wire: Wire) {
+    let words = "This model's maximum context length is 4097 tokens; you asked for 4238 (4143 in the messages, 95 in the functions).";
+    let (fake, backend) = seat(wire, vec![refusal(wire, words)]).await;
+    let heard = hear(&*backend, asked()).await;
+    assert_eq!(heard.failure().kind, FailureKind::Invalid);
+    assert!(heard.notices.is_empty(), "{:?}", heard.notices);
+    assert_eq!(fake.seen().len(), 1);
+}
+
+async fn a_call_without_arguments_is_one_with_none(wire: Wire) {
+    let first = Reply::Stream(vec![calls(&[("list_files", "null")])]);
+    let (fake, backend) = seat(wire, vec![first, Reply::words(&["ok"])]).await;
+    hear(&*backend, asked()).await.whole();
+    let sent = results(wire, &bodies(&fake)[1]);
+    assert!(sent[0].1.starts_with("contents of"), "{sent:?}");
+}
+
+/// Only one of the tests reads a slow file at a time.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+async fn a_dropped_answer_stops_the_reading(wire: Wire) {
+    let _alone = ALONE.lock().await;
+    READING.store(false, Ordering::SeqCst);
+    let before = STOPPED.load(Ordering::SeqCst);
+    let (_fake, backend) = seat(wire, vec![read("slow.txt")]).await;
+    let answer = tokio::spawn(backend.ask(asked()).collect::<Vec<_>>());
+    let short = std::time::Duration::from_millis(2);
+    while !READING.load(Ordering::SeqCst) {
+        tokio::time::sleep(short).await;
+    }
+    answer.abort();
+    while STOPPED.load(Ordering::SeqCst) == before {
+        tokio::time::sleep(short).await;
     }
 }

@@ -114,6 +114,17 @@ impl Spent {
         }
     }
 
+    /// Returns this amount `n` times.
+    #[must_use]
+    pub fn times(self, n: u64) -> Self {
+        Self {
+            calls: self.calls.saturating_mul(n),
+            tokens: self.tokens.saturating_mul(n),
+            pico_usd: self.pico_usd.saturating_mul(n),
+            certainty: self.certainty,
+        }
+    }
+
     /// Marks the amount as an upper bound.
     #[must_use]
     pub fn bound(mut self) -> Self {

@@ -243,6 +243,57 @@ fn deliberations_offer_tools_for_opinions_and_say_so_before() {
     );
 }
 
+/// A question that was asked without tools is not asked again with them.
+#[test]
+fn asking_again_and_finishing_offer_tools_only_if_the_user_says_so_again() {
+    let busy = Reply::Status {
+        code: 503,
+        headers: Vec::new(),
+        body: None,
+    };
+    let stage = Stage::new(vec![busy], json!({"tools": "read"}));
+    stage.home.run(&["ask", "--tools", "none", "Where?"]);
+    stage.home.run(&["council", "retry"]);
+    let said = stage.home.run(&["council", "retry", "--tools", "read"]);
+    assert_eq!(stage.offered(), [false, false, true], "{}", said.err);
+
+    let ballot = json!({"answer": "yes", "reason": "It is so.", "confidence": 0.9});
+    let stage = Stage::new(
+        vec![Reply::words(&[&ballot.to_string()])],
+        json!({"tools": "read"}),
+    );
+    let ask = [
+        "deliberate",
+        "--tools",
+        "none",
+        "-m",
+        "gpt",
+        "--answer",
+        "yes-no",
+        "Is it 3?",
+    ];
+    succeeded(&stage.home.run(&ask));
+    for (more, offers) in [(&[][..], false), (&["--tools", "read"], true)] {
+        let before = stage.offered().len();
+        succeeded(&stage.home.run(&["fork", "--stage", "opinions"]));
+        let said = stage
+            .home
+            .run(&[&["deliberate", "--resume"], more].concat());
+        succeeded(&said);
+        let offered = &stage.offered()[before..];
+        assert!(
+            !offered.is_empty() && offered.contains(&true) == offers,
+            "{offered:?}"
+        );
+        assert_eq!(
+            said.err.contains("may read files here: gpt"),
+            offers,
+            "{}",
+            said.err
+        );
+    }
+}
+
 #[test]
 fn doctor_names_who_may_read() {
     let stage = Stage::new(vec![Reply::words(&["ok"])], json!({"tools": "read"}));

@@ -6,13 +6,17 @@
 //! has tools, and one whose member may not read, passes unchanged.
 
 use crate::Backend;
+use crate::attachments;
 use crate::folder::{Bounds, FolderReader, Ran};
+use crate::guard::Retry;
 use crate::keys::Key;
-use crate::spending::{Permit, Spending};
+use crate::spending::{Spending, Worst};
+use crate::transport::refused::is_too_long;
 use futures::stream::{self, BoxStream, StreamExt};
 use kd_core::prompt::folder::{self, BadCall, FolderCall};
 use kd_core::request::{Said, ToolCall, ToolChoice, ToolTalk};
 use kd_core::size::size;
+use kd_core::spending::{ANSWER_TOKENS_MIN, Price};
 use kd_core::usage::Certainty;
 use kd_core::{Delta, Failure, FailureKind, Request, Usage};
 use std::collections::{BTreeSet, VecDeque};
@@ -32,6 +36,10 @@ const CALLS_HEARD_MAX: usize = 64;
 const RESULT_BYTES_MAX: usize = 24 << 10;
 /// Maximum bytes of all results of a turn.
 const TURN_BYTES_MAX: usize = 128 << 10;
+/// Maximum bytes of results that are sent again, if the conversation was too long for the model.
+const KEPT_BYTES_MAX: usize = 16 << 10;
+/// Bytes of a request beside its texts: the names of fields, and the calls of earlier rounds.
+const REQUEST_BYTES: u64 = 2 << 10;
 /// Time for one call.
 const CALL_TIME: Duration = Duration::from_secs(10);
 /// Time for all calls of a round.
@@ -62,15 +70,22 @@ pub(crate) struct Reads {
     inner: Arc<dyn Backend>,
     folder: Folder,
     spending: Spending,
+    price: Option<Price>,
 }
 
 impl Reads {
-    /// Wraps this backend, whose requests are charged to this account.
-    pub(crate) fn new(inner: Arc<dyn Backend>, folder: Folder, spending: Spending) -> Self {
+    /// Wraps this backend, whose requests are charged to this account at this price.
+    pub(crate) fn new(
+        inner: Arc<dyn Backend>,
+        folder: Folder,
+        spending: Spending,
+        price: Option<Price>,
+    ) -> Self {
         Self {
             inner,
             folder,
             spending,
+            price,
         }
     }
 }
@@ -80,22 +95,29 @@ impl Backend for Reads {
         if !request.reads || request.tools.is_some() {
             return self.inner.ask(request);
         }
+        let request = Request {
+            tools: Some(Box::new(ToolTalk {
+                tools: folder::specs(),
+                optional: true,
+                ..ToolTalk::default()
+            })),
+            ..request
+        };
         let rounds = Rounds {
             inner: Arc::clone(&self.inner),
             folder: self.folder.clone(),
             spending: self.spending.clone(),
-            request: Request {
-                tools: Some(Box::new(ToolTalk {
-                    tools: folder::specs(),
-                    optional: true,
-                    ..ToolTalk::default()
-                })),
-                ..request
+            answer_costs: Worst {
+                bytes: bytes_of(&request),
+                answer: Some(ANSWER_TOKENS_MIN),
+                price: self.price,
             },
+            request,
             number: 0,
             is_last: false,
             is_short: false,
-            kept: None,
+            is_without_results: false,
+            is_plain: false,
             answer: None,
             text: String::new(),
             has_spoken: false,
@@ -116,16 +138,20 @@ struct Rounds {
     inner: Arc<dyn Backend>,
     folder: Folder,
     spending: Spending,
+    /// What an answer costs without results; kept while tools may be called.
+    answer_costs: Worst,
     /// The next request.
     request: Request,
     /// The number of this round, from 1.
     number: u32,
     /// Whether no tool may be called in this round.
     is_last: bool,
-    /// Whether results were taken back.
+    /// Whether the limits leave room for an answer only.
     is_short: bool,
-    /// The call that is kept for the next round.
-    kept: Option<Permit>,
+    /// Whether results were taken back.
+    is_without_results: bool,
+    /// Whether the request offers no tools any more, since one with them failed.
+    is_plain: bool,
     answer: Option<BoxStream<'static, Result<Delta, Failure>>>,
     /// The text of this round.
     text: String,
@@ -160,16 +186,9 @@ impl Rounds {
 
     /// Asks the next round.
     fn ask(&mut self) {
-        // The request takes the place of what was kept for it.
-        if let Some(kept) = self.kept.take() {
-            kept.unsent();
-        }
+        self.spending.use_kept();
         let is_over = self.number >= ROUNDS_MAX || self.bytes >= TURN_BYTES_MAX || self.is_short;
-        self.kept = match is_over {
-            true => None,
-            false => self.spending.keep_a_call(),
-        };
-        self.is_last = self.kept.is_none();
+        self.is_last = is_over || !self.spending.keep_for_later(self.answer_costs);
         match &mut self.request.tools {
             tools if self.is_last && self.number == 0 => *tools = None,
             Some(talk) => {
@@ -185,6 +204,41 @@ impl Rounds {
         self.has_spoken |= !self.text.trim().is_empty();
         self.text.clear();
         self.answer = Some(self.inner.ask(self.request.clone()));
+    }
+
+    /// Asks for the answer, without tools.
+    fn ask_plainly(&mut self) {
+        self.spending.use_kept();
+        self.request.tools = None;
+        self.is_plain = true;
+        self.is_last = true;
+        self.calls.clear();
+        self.has_spoken |= !self.text.trim().is_empty();
+        self.text.clear();
+        self.answer = Some(self.inner.ask(self.request.clone()));
+    }
+
+    /// Adds the first lines of what was read, at most this many bytes, to the prompt, for a request without tools.
+    fn quote_results(&mut self, bytes: usize) {
+        let said = self.request.tools.as_ref().map(|talk| &talk.said);
+        let mut quoted = String::new();
+        let results = said.into_iter().flatten().filter_map(|step| match step {
+            Said::Tool { name, result, .. } => Some((name, result)),
+            Said::Agent { .. } | Said::User { .. } | Said::Picture { .. } => None,
+        });
+        let lines = results.flat_map(|(name, result)| {
+            let lines = result.lines().map(|line| format!("> {line}\n"));
+            std::iter::once(format!("Result of {name}:\n")).chain(lines)
+        });
+        for line in lines {
+            if quoted.len() + line.len() > bytes {
+                quoted.push_str("(The rest is left out.)\n");
+                break;
+            }
+            quoted.push_str(&line);
+        }
+        let turn = &mut self.request.prompt.turn;
+        *turn = format!("You have read this with tools:\n{quoted}\n{turn}");
     }
 
     async fn hear(&mut self, delta: Delta) {
@@ -227,7 +281,6 @@ impl Rounds {
                     self.run().await;
                     return self.ask();
                 }
-                self.kept = None;
                 if !self.calls.is_empty() && self.text.trim().is_empty() {
                     let failure = unanswered().after(self.spent.as_ref());
                     self.ready.push_back(Err(failure));
@@ -267,12 +320,23 @@ impl Rounds {
         self.spent = Some(sum);
     }
 
-    /// Ends the turn; but if the limits leave no room for the results, asks for an answer without them.
+    /// Ends the turn; but if there is room for an answer, asks for it: without the results if these do not fit, without tools
+    /// if their request did not fit or was refused.
     fn failed(&mut self, failure: Failure) {
         self.answer = None;
+        let is_limit = failure.kind == FailureKind::Limit;
+        if !self.is_last && (is_limit || Retry::gave_up_at_limit(&failure)) {
+            self.is_short = true;
+            if self.number == 1 {
+                return self.ask_plainly();
+            }
+            if !is_limit {
+                return self.ask();
+            }
+        }
         let said = self.request.tools.as_mut().map(|talk| &mut talk.said);
-        if let (FailureKind::Limit, false, true, Some(said)) =
-            (failure.kind, self.is_short, self.number > 1, said)
+        if let (true, false, true, Some(said)) =
+            (is_limit, self.is_without_results, self.number > 1, said)
         {
             for step in said {
                 if let Said::Tool { result, .. } = step {
@@ -280,10 +344,22 @@ impl Rounds {
                 }
             }
             self.is_short = true;
+            self.is_without_results = true;
             self.calls.clear();
             return self.ask();
         }
-        self.kept = None;
+        if failure.kind == FailureKind::Invalid && self.number > 1 && !self.is_plain {
+            self.quote_results(match is_too_long(&failure.message) {
+                true => KEPT_BYTES_MAX,
+                false => TURN_BYTES_MAX,
+            });
+            let (seat, why) = (&self.request.seat, &failure.message);
+            let text = format!(
+                "{seat} answers without further reading: its service refused to go on ({why})"
+            );
+            self.ready.push_back(Ok(Delta::Notice { text }));
+            return self.ask_plainly();
+        }
         let failure = match (&failure.used, &self.spent) {
             (None, Some(spent)) => failure.after(Some(spent)),
             _ => failure,
@@ -345,6 +421,14 @@ impl Rounds {
             });
         }
     }
+}
+
+/// Returns about how many bytes a request without results has on the wire.
+fn bytes_of(request: &Request) -> u64 {
+    let tools = request.tools.as_ref().map(|talk| &talk.tools);
+    let parts = serde_json::to_string(&(&request.prompt, tools, &request.schema));
+    let texts = parts.map_or(0, |text| text.len() as u64);
+    attachments::tokens_max(request, 0) + texts + REQUEST_BYTES
 }
 
 /// Tells the thread that reads to stop, once it is dropped.

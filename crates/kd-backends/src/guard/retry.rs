@@ -59,7 +59,15 @@ impl Retry {
     pub fn new(inner: Arc<dyn Backend>, backoff: Backoff) -> Self {
         Self { inner, backoff }
     }
+
+    /// Returns whether an attempt failed that only a limit kept from being made again.
+    pub(crate) fn gave_up_at_limit(failure: &Failure) -> bool {
+        failure.message.contains(NOT_RETRIED)
+    }
 }
+
+/// Between the failure of an attempt and the limit that allows no other.
+const NOT_RETRIED: &str = "; not retried: ";
 
 /// State of the stream.
 struct Attempts {
@@ -149,7 +157,7 @@ impl Attempts {
         match self.before.take() {
             None => limit,
             Some(before) => Failure {
-                message: format!("{}; not retried: {limit}", before.message),
+                message: format!("{}{NOT_RETRIED}{limit}", before.message),
                 advice: Some(limit.hint().to_owned()),
                 ..before
             },

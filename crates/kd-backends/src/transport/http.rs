@@ -143,7 +143,7 @@ impl Out {
     ) {
         self.grow(arguments);
         let arguments = match arguments.trim() {
-            "" => serde_json::Value::Object(serde_json::Map::new()),
+            "" | "null" => serde_json::Value::Object(serde_json::Map::new()),
             text => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
         };
         let call = ToolCall {

@@ -34,10 +34,26 @@ pub(crate) fn refuses_tools(code: u16, body: &str) -> bool {
     let lower = body.to_lowercase();
     let names = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     match code {
+        // The error counts the tokens of the tools too.
+        _ if is_too_long(&lower) => false,
         400 | 404 | 422 | 501 => names(&["tool", "function"]),
         500 => names(&["--jinja"]),
         _ => false,
     }
+}
+
+/// Returns whether an error says that a request is too long for the model.
+pub(crate) fn is_too_long(words: &str) -> bool {
+    let lower = words.to_lowercase();
+    [
+        "context_length",
+        "context length",
+        "maximum context",
+        "context size",
+        "context window",
+    ]
+    .iter()
+    .any(|words| lower.contains(words))
 }
 
 /// Tells the user that a member answers without tools.

@@ -1,6 +1,6 @@
 //! `kd council …`: look at conversations.
 
-use super::ask::{Ask, Output, Privacy};
+use super::ask::{Ask, Output, Privacy, Wanted};
 use super::chat::Chat;
 use super::values;
 use clap::{Args, Subcommand};
@@ -49,6 +49,10 @@ pub(crate) struct Retry {
     /// Maximum time for one member's answer, such as 90s, 2m or 1h [default: council.timeout]
     #[arg(long, value_name = "TIME", value_parser = values::duration, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
+    /// Tools of members at HTTP services: `read` for files below this folder, which are sent to their service, or
+    /// `none` [default: none]
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
+    pub(crate) tools: Option<Wanted>,
     /// Let agent programs change files this time; by default they only read
     #[arg(short, long)]
     pub(crate) writable: bool,

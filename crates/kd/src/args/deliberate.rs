@@ -41,7 +41,7 @@ pub(crate) struct Deliberate {
     /// its id is enough [default: the current thread]
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "",
           conflicts_with_all = ["question", "files", "members", "planning", "preset", "size", "protocol", "rule", "answer", "plan",
-                                "edit", "tools", "dry_run", "iterate", "strategy", "max_iterations", "rounds", "certainty", "max_time", "timeout",
+                                "edit", "dry_run", "iterate", "strategy", "max_iterations", "rounds", "certainty", "max_time", "timeout",
                                 "max_tokens", "seed", "ask_back", "output_schema"])]
     pub(crate) resume: Option<String>,
 

@@ -2,7 +2,7 @@
 
 use super::ask::{self, Job};
 use super::here::Here;
-use crate::args::ask::{Ask, Going};
+use crate::args::ask::{Ask, Going, Tools, Wanted};
 use crate::args::council::Retry;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -16,6 +16,10 @@ pub(super) fn run(args: Retry, here: &Here) -> Result<Exit, Error> {
             fork: None,
         },
         timeout: args.timeout,
+        // The question may have been asked without tools: the user allows them again, or they stay off.
+        tools: Tools {
+            tools: args.tools.or(Some(Wanted::None)),
+        },
         writable: args.writable,
         output: args.output,
         ..Ask::default()

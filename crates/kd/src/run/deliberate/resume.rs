@@ -18,7 +18,12 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
     kingdom.sweep();
     let masked = secrets::of(&config, args.privacy.allow_secrets, here);
     let mut resuming = kingdom
-        .resuming(Some(id), config, args.model.as_deref())
+        .resuming(
+            Some(id),
+            config,
+            args.model.as_deref(),
+            args.tools.request(),
+        )
         .map_err(|error| match error.kind {
             ErrorKind::NoThread if id.contains(char::is_whitespace) => {
                 error.next("--resume takes the id of a thread; `kd ask --continue \"…\"` asks more")
