@@ -9,9 +9,9 @@ use kd_backends::dialects::{self, Decoder, Dialect};
 use kd_core::names::KING;
 use kd_core::{Delta, Failure, FailureKind, Input, Member, Message, Op, SeatName};
 use kd_store::stream::{self, StreamReader, StreamWriter};
-use kd_store::{Error, Thread, layout};
+use kd_store::{Error, Thread, layout, watcher};
+use notify::Watcher;
 use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind};
-use notify::{PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -30,8 +30,6 @@ const PULSE: Duration = Duration::from_secs(1);
 /// archive can contain such a stream, and it must not prevent a member from being asked. A writer that was seen writing
 /// may be silent for as long as its member's turn may take.
 const FRESH: Duration = Duration::from_secs(30);
-/// Polling interval where the system provides no notifications.
-const POLL: Duration = Duration::from_millis(300);
 
 /// Stream files written by this process, which the watch ignores.
 #[derive(Clone, Debug, Default)]
@@ -154,22 +152,6 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let _ = self.wake.send(Wake::Stop);
     }
-}
-
-/// Returns the system's file watcher, or a polling one where that is unavailable (some network disks, no handles left).
-fn watcher(
-    folder: &Path,
-    tell: impl Fn(notify::Result<notify::Event>) + Clone + Send + 'static,
-) -> notify::Result<Box<dyn Watcher + Send>> {
-    let system = RecommendedWatcher::new(tell.clone(), notify::Config::default());
-    if let Ok(mut system) = system
-        && system.watch(folder, RecursiveMode::NonRecursive).is_ok()
-    {
-        return Ok(Box::new(system));
-    }
-    let mut poll = PollWatcher::new(tell, notify::Config::default().with_poll_interval(POLL))?;
-    poll.watch(folder, RecursiveMode::NonRecursive)?;
-    Ok(Box::new(poll))
 }
 
 /// The event loop has ended: nothing receives reports.

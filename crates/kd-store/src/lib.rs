@@ -74,4 +74,4 @@ pub use thread::{Durability, Messages, Problem, Thread};
 pub use trust::{Decision, TrustStore, TrustedFolder};
 pub use user_dirs::UserDirs;
 pub use verdicts::Verdicts;
-pub use watch::{Watch, Watching};
+pub use watch::{Watch, Watching, watcher};

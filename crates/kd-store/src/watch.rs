@@ -2,16 +2,19 @@
 //! look what changed.
 //!
 //! Network file systems do not report changes by other machines. To see those too, look at intervals: use the limit of
-//! [`Watch::wait`].
+//! [`Watch::wait`]. A system that has no notification left is replaced by looking at intervals.
 
 use crate::beneath::Folder;
 use crate::error::Error;
 use notify::event::{AccessKind, AccessMode};
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Config, Event, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use std::io;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
+
+/// Interval at which a folder is looked at that the system does not watch.
+const POLL: Duration = Duration::from_millis(300);
 
 /// A watched folder, until this is dropped.
 #[derive(Debug)]
@@ -21,9 +24,41 @@ pub struct Watch {
 }
 
 /// A watched folder whose changes call a function, until this is dropped.
-#[derive(Debug)]
 pub struct Watching {
-    _watcher: RecommendedWatcher,
+    _watcher: Box<dyn Watcher + Send>,
+}
+
+impl std::fmt::Debug for Watching {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watching").finish_non_exhaustive()
+    }
+}
+
+/// Watches a folder, not its subfolders, until the watcher is dropped: by the system's notifications, or by looking at
+/// intervals where these are not to be had (some network disks, no handles left). `tell` is called on another thread.
+///
+/// # Errors
+/// If neither can be started.
+pub fn watcher(
+    folder: &Path,
+    tell: impl Fn(notify::Result<Event>) + Clone + Send + 'static,
+) -> notify::Result<Box<dyn Watcher + Send>> {
+    let system = RecommendedWatcher::new(tell.clone(), Config::default());
+    if let Ok(mut system) = system
+        && system.watch(folder, RecursiveMode::NonRecursive).is_ok()
+    {
+        return Ok(Box::new(system));
+    }
+    polling(folder, tell)
+}
+
+fn polling(
+    folder: &Path,
+    tell: impl Fn(notify::Result<Event>) + Send + 'static,
+) -> notify::Result<Box<dyn Watcher + Send>> {
+    let mut poll = PollWatcher::new(tell, Config::default().with_poll_interval(POLL))?;
+    poll.watch(folder, RecursiveMode::NonRecursive)?;
+    Ok(Box::new(poll))
 }
 
 impl Watching {
@@ -31,20 +66,21 @@ impl Watching {
     ///
     /// # Errors
     /// If the folder does not exist, is a link, or cannot be watched.
-    pub fn new(folder: &Path, changed: impl Fn() + Send + 'static) -> Result<Watching, Error> {
+    pub fn new(
+        folder: &Path,
+        changed: impl Fn() + Clone + Send + 'static,
+    ) -> Result<Watching, Error> {
         // The watcher would follow a link.
         Folder::open(folder)?;
         let failed = |e: notify::Error| Error::io("watch", folder)(io::Error::other(e));
-        let mut watcher = notify::recommended_watcher(move |event| {
+        let watcher = watcher(folder, move |event| {
             if is_change(&event) {
                 changed();
             }
+        });
+        Ok(Watching {
+            _watcher: watcher.map_err(failed)?,
         })
-        .map_err(failed)?;
-        watcher
-            .watch(folder, RecursiveMode::NonRecursive)
-            .map_err(failed)?;
-        Ok(Watching { _watcher: watcher })
     }
 }
 
@@ -90,6 +126,20 @@ fn is_change(event: &notify::Result<Event>) -> bool {
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn a_folder_that_the_system_does_not_watch_is_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let (wake, woken) = sync_channel(100);
+        let _watcher = polling(folder.path(), move |event| {
+            if is_change(&event) {
+                let _ = wake.try_send(());
+            }
+        })
+        .unwrap();
+        fs::write(folder.path().join("a"), "x").unwrap();
+        assert_eq!(woken.recv_timeout(Duration::from_secs(30)), Ok(()));
+    }
 
     #[test]
     fn a_change_wakes_and_a_look_does_not() {
