@@ -36,6 +36,10 @@ const CONDITIONS: &str = "if when given since because wenn falls da weil si quan
 /// Words before an alternative that are not part of it.
 const HEDGES: &str = "rather maybe perhaps just simply better either doch eher lieber einfach vielleicht entweder plutôt \
      simplement soit mejor más bien directamente instead still go use";
+/// Adverbs at the end of a question that belong to all alternatives, and pronouns that end a clause.
+const ADVERBS: &str = "here there now today then instead overall anyway first hier da dort jetzt heute dafür stattdessen zuerst ici là \
+     maintenant aujourd'hui d'abord aquí ahí ahora hoy primero";
+const OBJECTS: &str = "it them this that these those es sie ihn das ça lo la los las";
 
 /// Maximum length of an alternative, in words and in characters.
 const WORDS_MAX: usize = 10;
@@ -385,6 +389,14 @@ fn joined(sentence: &str) -> Option<Vec<String>> {
     while right.len() > 1 && has(HEDGES, &right[0].low) {
         right = &right[1..];
     }
+    // `SQLite or PostgreSQL here`, but not `buy it here or buy it there`
+    if let [head @ .., adverb] = right
+        && !head.is_empty()
+        && has(ADVERBS, &adverb.low)
+        && before.last().is_some_and(|w| !has(ADVERBS, &w.low))
+    {
+        right = head;
+    }
     // `with or without milk`
     const PAIRED: &str = "with without before after mit ohne vor nach avec sans avant après con sin antes después in on";
     if let [.., prep] = before
@@ -604,6 +616,17 @@ fn parallel<'a, 'b>(
         let bare = w.text.trim_matches(|c: char| !c.is_alphanumeric());
         bare.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit())
     };
+    // `Shall I rewrite it now or wait`: what ends the first clause is not parallel to a verb.
+    let ends_clause = |w: &Word<'_>| has(ADVERBS, &w.low) || has(OBJECTS, &w.low);
+    if piece.len() > 3
+        && has(HEADS, &piece[0].low)
+        && has(PRONOUNS, &piece[1].low)
+        && piece.last().is_some_and(ends_clause)
+        && !ends_clause(first)
+        && !named(first)
+    {
+        return (from(2), true);
+    }
     if right.len() == 1 || right.iter().all(named) {
         // A name of several words: `Visual Basic or Rust`.
         let mut at = piece.len() - 1;
@@ -858,6 +881,20 @@ mod tests {
                 "On garde Paris, on déménage à Nantes ou on passe au télétravail",
                 "garde Paris|déménage à Nantes|passe au télétravail",
             ),
+            (
+                "Should we use SQLite or PostgreSQL here",
+                "SQLite|PostgreSQL",
+            ),
+            (
+                "Sollen wir SQLite oder PostgreSQL nehmen",
+                "SQLite|PostgreSQL",
+            ),
+            (
+                "Shall I rewrite the retry loop now or wait for the next release",
+                "rewrite the retry loop now|wait for the next release",
+            ),
+            ("Should we buy it here or there", "here|there"),
+            ("Should we rewrite it or wait", "rewrite it|wait"),
             ("Next version: 2.4.8 / 2.5.0 / 3.0.0", "2.4.8|2.5.0|3.0.0"),
             (
                 "Soll ich zusagen (ja, nein, nachverhandeln)",

@@ -20,6 +20,7 @@ mod chinese;
 mod clauses;
 pub mod code;
 pub mod contrast;
+mod corrected;
 mod counted;
 mod counted_words;
 mod cue_choices;
@@ -27,6 +28,7 @@ mod cue_doubts;
 mod cue_roles;
 mod cues;
 pub mod date;
+mod elements;
 mod evidence;
 mod failures;
 mod fields;
@@ -290,6 +292,7 @@ pub fn read(wanted: &Wanted, reply: &str) -> Result<(Answer, Step), Unread> {
         return Err(Unread::Empty);
     }
     let text = prose::without_thoughts(reply);
+    let text = elements::as_labels(&text);
     let text = plain::without_input(&text);
     let text = text.trim();
     if text.is_empty() {
@@ -725,13 +728,17 @@ fn only(fits: impl Iterator<Item = bool>) -> Option<usize> {
     fitting.next().is_none().then_some(at)
 }
 
-/// Minimum probability of an answer that only the [weights](learned) find.
-const ALONE_MIN: f32 = 0.8;
-/// Minimum probability of an option that is not named near the end of the reply, and of yes and no, which need not be named.
-const IMPLIED_MIN: f32 = 0.95;
-const SIDE_MIN: f32 = 0.9;
-/// Minimum probability of an answer that the rules find too.
+/// Minimum probability of an answer that only the [weights](learned) find, and of yes and no, which need not be named. Chosen
+/// so that on replies of authors left out of the training few of these answers are wrong: a reply that stays open costs one
+/// more request, a wrong one a vote.
+const ALONE_MIN: f32 = 0.9;
+const SIDE_MIN: f32 = 0.98;
+/// Minimum probability of an answer that the rules find too: by a label or in the last line, and of options by their words in
+/// prose, where the rules err more often.
 const WITH_RULES_MIN: f32 = 0.2;
+const WITH_WORDS_MIN: f32 = 0.6;
+/// Maximum words of a reply that says little besides its answer.
+const SHORT_WORDS_MAX: usize = 15;
 /// Minimum probability of "no answer" at which a sentence is not an answer as a whole.
 const NONE_MIN: f32 = 0.5;
 /// Maximum number of words, and of Han characters, of a text that is an answer as a whole however it is worded.
@@ -756,6 +763,7 @@ fn joined(
     ranked: &learned::Ranked,
 ) -> Result<(Answer, Step), Unread> {
     match &read {
+        Ok((_, Step::Labelled)) if corrected::after_label(text) => Err(Unread::Ambiguous),
         // The rules find short texts by a label or a mark, or take a whole sentence.
         Ok((Answer::Text(said), _)) if matches!(wanted, Wanted::Short) => match ranked.best() {
             _ if is_bare(said) || prose::bare(text) != *said => read,
@@ -764,10 +772,10 @@ fn joined(
             _ if ranked.none() >= NONE_MIN => Err(Unread::Missing),
             _ => read,
         },
-        Ok((answer, _))
+        Ok((answer, step))
             if ranked
                 .of(answer)
-                .is_some_and(|share| share < WITH_RULES_MIN) =>
+                .is_some_and(|share| share < with_rules(*step, text)) =>
         {
             Err(Unread::Ambiguous)
         }
@@ -775,12 +783,23 @@ fn joined(
         // The weights are of prose.
         Err(_) if code::is_program(text) => read,
         Err(why) if why.is_worth_asking() && !ends_open(wanted, text) => match ranked.best() {
-            Some((answer, share)) if share >= least_share(wanted, answer, ranked) => {
+            Some((answer, share)) if share >= alone(wanted, answer, ranked) => {
                 Ok((answer.clone(), Step::Weights))
             }
             _ => read,
         },
         _ => read,
+    }
+}
+
+/// Returns the minimum probability of an answer that the rules found in this step. A short reply says little else.
+fn with_rules(step: Step, text: &str) -> f32 {
+    let words = text.split_whitespace().count();
+    let han = text.chars().filter(|c| language::is_han(*c)).count();
+    let is_long = words > SHORT_WORDS_MAX || han > 2 * SHORT_WORDS_MAX;
+    match step {
+        Step::Words if is_long => WITH_WORDS_MIN,
+        _ => WITH_RULES_MIN,
     }
 }
 
@@ -791,10 +810,11 @@ fn is_bare(text: &str) -> bool {
 }
 
 /// Returns the minimum probability of an answer that the rules leave open.
-fn least_share(wanted: &Wanted, answer: &Answer, ranked: &learned::Ranked) -> f32 {
+fn alone(wanted: &Wanted, answer: &Answer, ranked: &learned::Ranked) -> f32 {
     match wanted {
         Wanted::Option(options) if options.is_yes_no() => SIDE_MIN,
-        Wanted::Option(_) if !ranked.ends_with(answer) => IMPLIED_MIN,
+        // Numbers in the middle are those of the way there.
+        Wanted::Number if !ranked.ends_with(answer) => f32::INFINITY,
         _ => ALONE_MIN,
     }
 }

@@ -137,6 +137,8 @@ pub(super) fn is_rejected(before: &str) -> bool {
         "而不是",
         "非",
         "no",
+        "non",
+        "não",
         "sondern nicht",
     ];
     let tail = before.trim_end_matches([' ', '*', '_', '`', '"', '“', '$', '€', '~']);

@@ -47,6 +47,8 @@ fn corpus(file: &str) -> &'static str {
         "implied.jsonl" => include_str!("data/replies/implied.jsonl"),
         "blind.jsonl" => include_str!("data/replies/blind.jsonl"),
         "recent.jsonl" => include_str!("data/replies/recent.jsonl"),
+        "candid.jsonl" => include_str!("data/replies/candid.jsonl"),
+        "deceptive.jsonl" => include_str!("data/replies/deceptive.jsonl"),
         "questions-seats.jsonl" => include_str!("data/replies/questions-seats.jsonl"),
         "questions-advice.jsonl" => include_str!("data/replies/questions-advice.jsonl"),
         "questions-exams.jsonl" => include_str!("data/replies/questions-exams.jsonl"),
@@ -176,6 +178,8 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
     // Many tell their answer in other words than the question's.
     measured_to("appraised.jsonl", 94);
     measured_to("implied.jsonl", 72);
+    measured_to("recent.jsonl", 90);
+    measured_to("blind.jsonl", 96);
     assert!(readable + held_out >= 300, "{readable} {held_out}");
 }
 
@@ -183,8 +187,9 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
 /// docs/deliberation.md. Do not fix the parser for single cases of this corpus: it would then measure nothing.
 #[test]
 fn replies_that_nobody_tuned_to() {
-    assert_eq!(figures_of("blind.jsonl"), (152, 23, 1, 1));
-    assert_eq!(figures_of("recent.jsonl"), (125, 64, 9, 1));
+    assert_eq!(figures_of("candid.jsonl"), (112, 19, 3, 0));
+    // Written to deceive: the wrong answer is named more often or more clearly than the right one.
+    assert_eq!(figures_of("deceptive.jsonl"), (38, 53, 13, 0));
 }
 
 /// Returns how many replies of a corpus are read right, unread, misread, and read although they have no answer.

@@ -135,7 +135,9 @@ fn softmax(scores: &[f32]) -> Vec<f32> {
 fn reply(wanted: &Wanted, text: &str) -> Option<Reply> {
     let plain = match wanted {
         Wanted::Number => {
-            let lines: Vec<String> = text.lines().map(plain::plain_latex).collect();
+            let lines = text.lines();
+            let lines = lines.filter(|line| !plain::is_about_confidence(line));
+            let lines: Vec<String> = lines.map(plain::plain_latex).collect();
             with_first_number(lines.join("\n"))
         }
         _ => text.replace('’', "'"),
