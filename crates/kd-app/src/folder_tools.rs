@@ -104,7 +104,7 @@ impl FolderTools {
 
     fn make(&self, root: &Path, call: &FolderCall, bounds: &Bounds<'_>) -> Result<String, Unread> {
         match call {
-            FolderCall::List { path } => list(&Place::new(root, path)?, bounds),
+            FolderCall::List { path } => list(&Place::new(root, path)?, &self.secrets, bounds),
             FolderCall::Read { path, start, end } => {
                 self.read(&Place::new(root, path)?, (*start, *end), bounds)
             }
@@ -142,7 +142,7 @@ impl FolderTools {
             return Err(Unread::Lines(place.shown.clone(), count));
         }
         let last = end.unwrap_or(count).min(count);
-        let mut out = Output::new(bounds);
+        let mut out = Output::new(&self.secrets, bounds);
         out.line(&format!(
             "{}, lines {start} to {last} of {count}:",
             place.shown
@@ -163,7 +163,7 @@ impl FolderTools {
         pattern: &Regex,
         bounds: &Bounds<'_>,
     ) -> Result<String, Unread> {
-        let mut out = Output::new(bounds);
+        let mut out = Output::new(&self.secrets, bounds);
         let (mut found, mut files) = (0, 0);
         let mut is_cut = false;
         let ended = || bounds.is_over();
@@ -335,14 +335,14 @@ impl Place {
 }
 
 /// Lists the files below a place, with their sizes.
-fn list(place: &Place, bounds: &Bounds<'_>) -> Result<String, Unread> {
+fn list(place: &Place, secrets: &Secrets, bounds: &Bounds<'_>) -> Result<String, Unread> {
     if place.target().symlink_metadata().is_err() {
         return Err(Unread::Missing(place.shown.clone()));
     }
     if !place.below.as_os_str().is_empty() && !place.is_open() {
         return Err(Unread::LeftOut(place.shown.clone()));
     }
-    let mut out = Output::new(bounds);
+    let mut out = Output::new(secrets, bounds);
     let (mut found, mut seen) = (0, 0);
     for entry in place.walk() {
         seen += 1;
@@ -491,14 +491,16 @@ fn cut(line: &str, chars_max: usize) -> String {
 }
 
 /// A result of limited length.
-struct Output {
+struct Output<'s> {
+    secrets: &'s Secrets,
     text: String,
     max: usize,
 }
 
-impl Output {
-    fn new(bounds: &Bounds<'_>) -> Self {
+impl<'s> Output<'s> {
+    fn new(secrets: &'s Secrets, bounds: &Bounds<'_>) -> Self {
         Self {
+            secrets,
             text: DATA_LINE.to_owned(),
             max: bounds.bytes,
         }
@@ -506,6 +508,8 @@ impl Output {
 
     /// Adds a line; returns false if there is no room for it.
     fn line(&mut self, line: &str) -> bool {
+        // The text of a file is masked already; its name may be a secret too.
+        let (line, _) = self.secrets.mask(line);
         if self.text.len() + 1 + line.len() + END_BYTES > self.max {
             return false;
         }

@@ -2,6 +2,7 @@
 
 use crate::env::Env;
 use crate::request::Question;
+use kd_backends::keys::in_file;
 use kd_core::config::Config;
 use kd_core::secrets::{Masked, Secrets};
 
@@ -12,6 +13,11 @@ pub fn of(config: &Config, allow: bool, env: &Env) -> Secrets {
     let servers = config.forum.servers.values().map(|s| &s.key_env);
     let names = providers.chain(remotes).chain(servers).flatten();
     let values = names.filter_map(|name| env.var(name));
+    let process = env.of_backends(true);
+    let services = config.providers.values().map(|p| &p.key_file);
+    let files = services.chain(config.forum.remotes.values().map(|r| &r.key_file));
+    let keys = files.flatten().filter_map(|path| in_file(path, &process));
+    let values = values.chain(keys);
     let mut secrets = Secrets::new(values);
     secrets.allow = allow;
     secrets

@@ -30,6 +30,7 @@ const FOLDERS: &[&str] = &[
 /// Files in, or anywhere below, a folder.
 const IN_FOLDERS: &[(&str, &str)] = &[
     (".git", "config"),
+    (".hg", "hgrc"),
     (".m2", "settings.xml"),
     (".m2", "settings-security.xml"),
     (".nuget", "nuget.config"),
@@ -42,6 +43,10 @@ const IN_FOLDERS: &[(&str, &str)] = &[
 /// Whole names.
 const NAMES: &[&str] = &[
     ".envrc",
+    ".dev.vars",
+    ".hgrc",
+    ".sentryclirc",
+    ".condarc",
     ".flaskenv",
     ".netrc",
     "_netrc",

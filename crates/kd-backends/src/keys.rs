@@ -2,6 +2,7 @@
 
 use crate::env::Env;
 use crate::secret_file::{self, Links};
+use kd_core::clean::clean_text;
 use kd_core::{Failure, FailureKind};
 use secrecy::{ExposeSecret, SecretString};
 use std::fmt;
@@ -50,12 +51,27 @@ impl Key {
         key.len() >= KEY_MIN && text.contains(key)
     }
 
-    /// Removes the key from a text.
+    /// Removes the key from a text, also where escape sequences or invisible characters hide it, or where the text was cut
+    /// off in it.
     pub fn redact(&self, text: &str) -> String {
         let key = self.expose();
         // Some services echo the key JSON-escaped.
         let escaped = key.escape_default().to_string();
-        text.replace(key, "[key]").replace(&escaped, "[key]")
+        let without = |text: &str| text.replace(key, "[key]").replace(&escaped, "[key]");
+        let mut out = without(text);
+        let clean = clean_text(&out);
+        if clean.contains(key) || clean.contains(&escaped) {
+            out = without(&clean);
+        }
+        let end = out.trim_end_matches('…').len();
+        let begins = |len: &usize| {
+            key.get(..*len)
+                .is_some_and(|part| out[..end].ends_with(part))
+        };
+        if let Some(len) = (KEY_MIN..key.len()).rev().find(begins) {
+            out.replace_range(end - len..end, "[key]");
+        }
+        out
     }
 }
 
@@ -112,6 +128,12 @@ impl KeySource {
 
 fn auth(message: String, advice: &str) -> Failure {
     Failure::new(FailureKind::Auth, message).advise(advice)
+}
+
+/// Returns the key in a file that the settings name, so that it can be masked; `None` if it cannot be read.
+pub fn in_file(path: &str, env: &Env) -> Option<String> {
+    let key = from_file(&env.expand(path)).ok()?;
+    Some(key.expose().to_owned())
 }
 
 fn from_file(path: &Path) -> Result<Key, Failure> {
@@ -219,6 +241,21 @@ mod tests {
             let argv = ["sh", "-c", "pwd", here].map(str::to_owned);
             let key = KeySource::Command(argv.to_vec()).key(&env).await;
             assert_ne!(key.unwrap().unwrap().expose(), shown, "{here}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_hidden_or_cut_off_is_removed_too() {
+        let key = Key::new(SECRET).unwrap();
+        for (text, redacted) in [
+            (format!("a {SECRET} b"), "a [key] b"),
+            ("a sk-te\u{200b}st-0123456789 b".to_owned(), "a [key] b"),
+            ("a sk-te\u{1b}[0mst-0123456789 b".to_owned(), "a [key] b"),
+            (format!("a {}…", &SECRET[..12]), "a [key]…"),
+            (format!("a {}", &SECRET[..8]), "a [key]"),
+            ("a sk-test b".to_owned(), "a sk-test b"),
+        ] {
+            assert_eq!(key.redact(&text), redacted, "{text:?}");
         }
     }
 

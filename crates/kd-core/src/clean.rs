@@ -132,7 +132,7 @@ fn is_harmless(c: char) -> bool {
     }
 }
 
-fn is_clean(text: &str) -> bool {
+pub(crate) fn is_clean(text: &str) -> bool {
     let plain = |b: u8| b >= b' ' && b != 0x7f || b == b'\n' || b == b'\t';
     // The first bytes of C1 controls, line separators, overrides and invisible characters: only then are characters
     // checked.

@@ -4,6 +4,7 @@
 //! recognized by the shapes of [`crate::secrets`] and by variable names, as in `DB_PASSWORD=…`. Keys of unknown shape
 //! and secrets in plain words are not recognized.
 
+use crate::clean::clean_text;
 use crate::secrets::Secrets;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -106,7 +107,9 @@ impl Redactor {
 
     /// Returns a text without private data.
     pub fn text(&mut self, text: &str) -> String {
-        let (text, masked) = self.secrets.mask(text);
+        // What is removed later could hide a secret, or a part of a path.
+        let text = clean_text(text);
+        let (text, masked) = self.secrets.mask(&text);
         if !masked.is_empty() {
             *self.found.entry(Private::Key).or_default() += masked.count();
         }

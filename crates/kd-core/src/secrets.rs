@@ -5,6 +5,7 @@
 //! secret has begun. Only the shapes in [`SHAPES`] and the values in [`Secrets::values`] are recognized: a hash, an id
 //! or a long random word is not a secret. Each byte is read a bounded number of times, whatever the text.
 
+use crate::clean::{Cleaner, clean_text, is_clean};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -300,8 +301,23 @@ impl Secrets {
         }
     }
 
-    /// Returns the text with its secrets masked, and the counts.
+    /// Returns the text with its secrets masked, and the counts. A secret that is hidden from this by escape sequences or
+    /// invisible characters would come together when these are removed: then they are removed first.
     pub fn mask<'a>(&self, text: &'a str) -> (Cow<'a, str>, Masked) {
+        let (shown, masked) = self.mask_as_it_is(text);
+        if self.allow || is_clean(text) {
+            return (shown, masked);
+        }
+        let hidden = self.scan(&clean_text(&shown), None, true).found;
+        if hidden.is_empty() {
+            return (shown, masked);
+        }
+        let clean = clean_text(text);
+        let (shown, masked) = self.mask_as_it_is(&clean);
+        (Cow::Owned(shown.into_owned()), masked)
+    }
+
+    fn mask_as_it_is<'a>(&self, text: &'a str) -> (Cow<'a, str>, Masked) {
         let mut masked = Masked::default();
         if self.allow {
             return (Cow::Borrowed(text), masked);
@@ -425,6 +441,9 @@ impl Secrets {
                     Here::Nothing => {}
                     Here::Secret(from, to) if unknown.is_none() => {
                         let (id, label) = (shape.id, shape.label);
+                        // The end of a private key may be cut off by any character.
+                        let from = text.floor_char_boundary(from);
+                        let to = text.ceil_char_boundary(to);
                         found.push(Found {
                             from,
                             to,
@@ -667,6 +686,8 @@ fn encoded(body: &[u8]) -> usize {
 /// one is held back.
 #[derive(Clone, Debug, Default)]
 pub struct Masker {
+    /// Removes what could hide a secret.
+    cleaner: Cleaner,
     /// Held text, including the prefix of a possible shape.
     held: String,
     /// Number of its bytes that were already emitted.
@@ -681,7 +702,7 @@ impl Masker {
         if secrets.allow {
             return piece.to_owned();
         }
-        self.held.push_str(piece);
+        self.held.push_str(&self.cleaner.clean(piece));
         self.give(secrets, false)
     }
 

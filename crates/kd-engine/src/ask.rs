@@ -184,7 +184,10 @@ impl<'a> Veil<'a> {
         match &mut delta {
             Delta::Text { text } => *text = self.text.push(self.secrets, text),
             Delta::Thinking { text } => *text = self.thinking.push(self.secrets, text),
-            Delta::Tool { detail, .. } => drop(self.secrets.mask_in_place(detail)),
+            Delta::Tool { name, detail } => {
+                self.secrets.mask_in_place(name);
+                self.secrets.mask_in_place(detail);
+            }
             Delta::Notice { text } => drop(self.secrets.mask_in_place(text)),
             // A retry voids everything before it.
             Delta::Retrying { .. } => *self = Self::new(self.secrets),
@@ -196,7 +199,17 @@ impl<'a> Veil<'a> {
                 out.push(delta);
                 return out;
             }
-            Delta::Started { .. } | Delta::Call { .. } => {}
+            // Their names are those of the service, which may repeat what it was sent.
+            Delta::Started {
+                model,
+                version,
+                session,
+            } => {
+                for name in [model, version, session].into_iter().flatten() {
+                    self.secrets.mask_in_place(name);
+                }
+            }
+            Delta::Call { .. } => {}
         }
         let is_empty =
             matches!(&delta, Delta::Text { text } | Delta::Thinking { text } if text.is_empty());

@@ -229,6 +229,13 @@ fn secrets_are_masked_before_anything_is_searched() {
             "{guess}"
         );
     }
+    // The name of a file may be a secret.
+    fs::write(stage.work().join(format!("of {TOKEN}.txt")), "needle").unwrap();
+    let names = stage.lines(&list("")).join("\n");
+    let hits = stage.lines(&search("needle", "")).join("\n");
+    for text in [names, hits] {
+        assert!(!text.contains(TOKEN) && text.contains("of ghp_["), "{text}");
+    }
     // Other variables are no secrets.
     assert!(
         stage

@@ -142,6 +142,64 @@ fn every_shape_is_masked_and_near_misses_are_not() {
     }
 }
 
+/// Escape sequences and characters that cleaning removes.
+const HIDES: &[&str] = &[
+    "\u{1b}[0m",
+    "\u{1b}[01;31m",
+    "\u{1b}[K",
+    "\u{1b}]0;t\u{7}",
+    "\u{7}",
+    "\r",
+    "\0",
+    "\u{8}",
+    "\u{200b}",
+    "\u{200d}",
+    "\u{2060}",
+    "\u{feff}",
+    "\u{ad}",
+    "\u{e0041}",
+    "\u{202e}",
+    "\u{2066}",
+];
+
+#[test]
+fn nothing_that_is_removed_later_hides_a_secret() {
+    let own = "the-value-of-a-variable";
+    let secrets = Secrets::new([own.to_owned()]);
+    let rows = pairs().flat_map(|(shape, start)| examples(shape, start).0);
+    let rows = rows.map(|(text, _)| text).chain([own.to_owned()]);
+    for text in rows {
+        let shown = |masked: &str| clean_text(masked).into_owned();
+        let found = |shown: &str| !secrets.mask(shown).1.is_empty();
+        for hides in HIDES {
+            let step = (text.len() / 7).max(1);
+            for at in (0..=text.len()).step_by(step) {
+                let at = text.floor_char_boundary(at);
+                let hidden = format!("x {}{hides}{} y", &text[..at], &text[at..]);
+                if !found(&shown(&hidden)) {
+                    // A carriage return is a line break: the secret does not come together.
+                    continue;
+                }
+                let (masked, what) = secrets.mask(&hidden);
+                assert!(
+                    !what.is_empty() && !found(&shown(&masked)),
+                    "{hidden:?}: {masked:?}"
+                );
+                let mut masker = Masker::default();
+                let mut out = String::new();
+                for cut in hidden.chars() {
+                    out += &masker.push(&secrets, cut.encode_utf8(&mut [0; 4]));
+                }
+                out += &masker.end(&secrets);
+                assert!(!found(&shown(&out)), "{hidden:?}: {out:?}");
+            }
+        }
+    }
+    // Text without a secret is not changed.
+    let colored = "\u{1b}[32mok\u{1b}[0m";
+    assert_eq!(secrets.mask(colored).0, colored);
+}
+
 #[test]
 fn a_secret_cut_anywhere_is_masked() {
     let secrets = Secrets::new(["the-value-of-a-variable".to_owned()]);
