@@ -180,18 +180,38 @@ pub(super) fn lines(
     out.iter().any(Option::is_some).then_some(out)
 }
 
+/// Maximum bytes before the mark between a label and its number. Without these limits a long line is read for minutes.
+const LABEL_BYTES_MAX: usize = 200;
+/// Maximum words with a colon before a label.
+const LEADS_MAX: usize = 4;
+
 /// Returns the label at the beginning of a line, and the number after it.
 fn pair(line: &str, options: &Options, most: f64) -> Option<(usize, Said)> {
     const BETWEEN: [char; 8] = [':', '=', '|', '–', '—', '-', '：', '('];
-    let line = unnumbered(line).trim_matches(['|', ' ']);
-    let stated = line.match_indices(BETWEEN).find_map(|(at, by)| {
-        let label = line[..at].trim_matches([' ', '*', '_', '`', '"']);
-        Some((options.stated(label)?, &line[at + by.len()..]))
-    });
-    let Some((at, rest)) = stated else {
-        // `Scores: A: 5`
-        return pair(line.split_once([':', '：'])?.1, options, most);
+    let mut line = unnumbered(line).trim_matches(['|', ' ']);
+    let stated = |line: &'_ str| {
+        let short = line.match_indices(BETWEEN);
+        let short = short.take_while(|(at, _)| *at <= LABEL_BYTES_MAX);
+        let mut found = short.filter_map(|(at, by)| {
+            let label = line[..at].trim_matches([' ', '*', '_', '`', '"']);
+            Some((options.stated(label)?, at + by.len()))
+        });
+        found.next()
     };
+    let mut leads = 0;
+    let (at, from) = loop {
+        if let Some(found) = stated(line) {
+            break found;
+        }
+        leads += 1;
+        if leads > LEADS_MAX {
+            return None;
+        }
+        // `Scores: A: 5`
+        let behind = line.split_once([':', '：'])?.1;
+        line = unnumbered(behind).trim_matches(['|', ' ']);
+    };
+    let rest = &line[from..];
     let rest = rest
         .trim_start_matches(BETWEEN)
         .trim_start_matches([' ', '>', '*']);
@@ -487,4 +507,51 @@ pub(super) fn list_in(text: &str) -> Option<Value> {
 /// Returns the first of several fields of an object.
 pub(super) fn field_of<'a>(value: &'a Value, names: &[&str]) -> Option<&'a Value> {
     names.iter().find_map(|name| kd_reading::field(value, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn letters() -> Options {
+        let names = ["A", "B"].map(str::to_owned);
+        Options::labelled(&names, &names)
+    }
+
+    #[test]
+    fn a_label_is_found_behind_a_lead() {
+        for (line, number) in [
+            ("A: 5", Some(5.0)),
+            ("Scores: A: 5", Some(5.0)),
+            ("- My scores: **A** – 5/5, clear", Some(5.0)),
+            ("one: two: three: four: five: A: 5", None),
+        ] {
+            let found = pair(line, &letters(), 5.0).map(|(_, said)| said.number);
+            assert_eq!(found, number, "{line}");
+        }
+    }
+
+    /// A test that ends: each of these took minutes when every mark was tried with every other one.
+    #[test]
+    fn lines_of_marks_are_read_in_one_pass() {
+        for piece in [
+            ":",
+            "q:",
+            "(",
+            "-",
+            "http://a.b/?",
+            "{\"a\":[",
+            "*a _b ",
+            "A: ",
+            "A:(",
+            "|",
+            "：",
+            ",",
+            "1. ",
+        ] {
+            let text = piece.repeat(20_000 / piece.len());
+            let _ = lines(&text, &letters(), 2, 5.0);
+            let _ = list_in(&text);
+        }
+    }
 }
