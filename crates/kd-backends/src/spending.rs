@@ -866,7 +866,7 @@ fn unnoted(why: &NotSent) -> Failure {
 fn no_ledger() -> Failure {
     Failure::new(
         FailureKind::Limit,
-        "not sent: `limits.usd_per_day` is set, and today's spending cannot be read",
+        "not sent: `limits.usd_per_day` is set, and today's spending cannot be read or recorded",
     )
     .advise("`kd cost` says why; or unset `limits.usd_per_day`")
 }

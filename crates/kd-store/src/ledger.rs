@@ -81,6 +81,10 @@ impl OpenMonth {
     }
 }
 
+/// Bytes that must be free before a request is sent, if a daily limit is set.
+#[cfg(target_os = "linux")]
+const ROOM: u64 = 4096;
+
 /// The sum of a day, as far as the files were read.
 #[derive(Debug, Default)]
 struct Today {
@@ -197,6 +201,16 @@ impl LedgerFile {
         files
     }
 
+    /// Returns whether the next line has room in the file of this month.
+    fn can_append(&self) -> bool {
+        let now = Timestamp::now();
+        let Some(path) = self.months(now, now).pop() else {
+            return false;
+        };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        OpenMonth::at(&mut open, path).is_ok_and(|(file, len)| has_room(file, len))
+    }
+
     fn append(&self, entry: &Entry) -> Result<(), Error> {
         let path = self.months(entry.at, entry.at).pop();
         let Some(path) = path else { return Ok(()) };
@@ -272,8 +286,26 @@ impl Ledger for LedgerFile {
     fn today(&self) -> Option<u64> {
         let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = self.sum_up(&mut today);
-        sum.ok().flatten().filter(|_| !today.lost)
+        let sum = sum.ok().flatten().filter(|_| !today.lost)?;
+        // What is paid and cannot be recorded would be missing from every later sum.
+        self.can_append().then_some(sum)
     }
+}
+
+/// Returns whether a file can grow by [`ROOM`] bytes. Where the system cannot tell, it is assumed.
+#[cfg(target_os = "linux")]
+fn has_room(file: &File, len: u64) -> bool {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+    match fallocate(file, FallocateFlags::KEEP_SIZE, len, ROOM) {
+        Ok(()) => true,
+        Err(error) => ![Errno::NOSPC, Errno::DQUOT, Errno::ROFS, Errno::IO].contains(&error),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_room(_: &File, _: u64) -> bool {
+    true
 }
 
 /// A line of the ledger.
