@@ -16,7 +16,7 @@ use kd_core::fork::Cut;
 use kd_core::mention::mentions;
 use kd_core::message::{Message, settled};
 use kd_core::protocols::ProtocolKind;
-use kd_core::seating::{SeatRequest, Seated};
+use kd_core::seating::{SeatRequest, Seated, SeatingError};
 use kd_core::secrets::Secrets;
 use kd_core::slash::{Fork, Seating, Way};
 use kd_core::spending::Price;
@@ -696,7 +696,7 @@ impl Chat {
             id: thread.id().0.clone(),
             members: names(&seated.roster),
             absent: ready::absent(self.kingdom.config(), self.kingdom.env(), &seated.roster),
-            disabled: self.disabled(&thread, &seated.roster),
+            disabled: self.disabled(&thread, &seated),
             mode: Some(self.protocol().name.to_owned()),
             auto_messages: self.kingdom.config().council.auto_messages,
             has_older: tail.first().is_some_and(|m| m.seq > 1),
@@ -708,21 +708,35 @@ impl Chat {
     }
 
     /// Returns the members of a thread that take no part, unless the user chose others for this chat.
-    fn disabled(&self, thread: &Thread, roster: &Roster) -> Vec<(SeatName, String)> {
+    fn disabled(&self, thread: &Thread, seated: &Seated) -> Vec<(SeatName, String)> {
         if !self.seats_of(Some(thread)).members.is_empty() {
             return Vec::new();
         }
-        let held = self.goes_on(thread).quietly();
-        let held = held.left_out(self.kingdom.project());
-        let seated = names(roster);
+        let project = self.kingdom.project();
+        let left_out = self.goes_on(thread).quietly().left_out(project);
+        let present = names(&seated.roster);
+        let why = |name: &SeatName| {
+            if project.agents.contains(name.as_str()) {
+                return "held back; `kd trust` allows it".to_owned();
+            }
+            if left_out.contains(name) {
+                return format!(
+                    "only the folder adds it; `kd ask --thread {}` asks it",
+                    thread.id()
+                );
+            }
+            match seated.absent.iter().find(|(absent, _)| absent == name) {
+                Some((_, SeatingError::Unknown { .. })) | None => {
+                    "your settings have no such agent".to_owned()
+                }
+                Some((_, other)) => other.to_string(),
+            }
+        };
         let out = thread.members().into_iter();
-        let out = out.filter(|name| !seated.contains(name));
+        let out = out.filter(|name| !present.contains(name));
         out.map(|name| {
-            let why = match held.contains(&name) {
-                true => "held back; `kd trust` allows it",
-                false => "your settings have no such agent",
-            };
-            (name, why.to_owned())
+            let why = why(&name);
+            (name, why)
         })
         .collect()
     }

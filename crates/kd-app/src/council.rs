@@ -256,6 +256,11 @@ impl<'k> Council<'k> {
                 let said = mentions(&question.asked, &held.iter().collect::<Vec<_>>());
                 trust::check_named(project, said.seats.iter().map(SeatName::as_str))?;
                 let to = seating::address(&question, &self.ask.to, &self.seated.roster)?;
+                if let Some(unseated) =
+                    seating::unseated(&question, &self.config, &self.seated.roster)
+                {
+                    env.note(unseated);
+                }
                 // The council reports it for messages to everyone.
                 if to != Address::All
                     && let Some(miss) = seating::near_miss(&question, &self.seated.roster)

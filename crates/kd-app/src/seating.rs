@@ -140,6 +140,21 @@ pub fn near_miss(question: &Question, roster: &Roster) -> Option<String> {
     mentions(&question.asked, &known).near_miss(&known)
 }
 
+/// Returns a notice if the question begins with an agent of the settings that does not take part.
+pub(crate) fn unseated(question: &Question, config: &Config, roster: &Roster) -> Option<String> {
+    let names = names_in(config, &[]);
+    let first = question.asked.split_whitespace().next()?;
+    let said = mentions(first, &names.iter().collect::<Vec<_>>()).seats;
+    let name = said.first().filter(|_| first.starts_with('@'))?;
+    let present: Vec<&str> = roster.members().iter().map(|m| m.name.as_str()).collect();
+    (!present.contains(&name.as_str())).then(|| {
+        format!(
+            "{name} is no member here, so @{name} is read as text: `-m {},{name}` seats it too",
+            present.join(",")
+        )
+    })
+}
+
 /// The same for questions that cannot address members: a notice is also returned if a member is addressed. Compares
 /// with the names in the settings and the names of `members`.
 pub(crate) fn near_miss_in(

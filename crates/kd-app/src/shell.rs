@@ -16,6 +16,8 @@ const OUTPUT_MAX: usize = 64 << 10;
 const TIME_MAX: Duration = Duration::from_secs(60);
 /// Time limit for what is left of a command to exit after it was asked to.
 const GRACE: Duration = Duration::from_millis(500);
+/// Pause before asking again how a command ended.
+const UNSEEN_PAUSE: Duration = Duration::from_millis(50);
 /// Runs its argument with its errors among its output, as on a terminal.
 const TOGETHER: &str = "exec 2>&1; exec /bin/sh -c \"$1\"";
 
@@ -107,8 +109,12 @@ async fn told(running: &mut Running, until: Instant, time_max: Duration) -> Opti
             Exit::Code(0) => None,
             Exit::Code(code) => Some(format!("exit status: {code}")),
             Exit::Signal(signal) => Some(format!("signal: {signal}")),
-            // It closed its output and goes on.
-            Exit::Unseen => continue,
+            // It goes on, or nothing is known of its end.
+            Exit::Unseen if Instant::now() < until => {
+                tokio::time::sleep(UNSEEN_PAUSE).await;
+                continue;
+            }
+            Exit::Unseen => break,
         };
     }
     Some(format!("stopped after {} s", time_max.as_secs()))

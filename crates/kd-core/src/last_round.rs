@@ -124,6 +124,7 @@ impl LastRound {
                 self.formatting = None;
             }
             Event::TurnQueued { turn, seat, .. } => {
+                self.formatting = None;
                 // A retry reopens the round.
                 self.outcome = None;
                 match self.asked.iter_mut().find(|(s, ..)| s == seat) {

@@ -485,6 +485,10 @@ fn variables_are_found_for_every_key_that_has_one() {
         EnvName::OwnFile(path("chat.shell"))
     );
     assert_eq!(
+        env_path("KD_CHAT_SHEL", &files),
+        EnvName::OwnFile(path("chat.shell"))
+    );
+    assert_eq!(
         env_path("KD_COUNCIL_TIMOUT", &files),
         EnvName::Mistyped("KD_COUNCIL_TIMEOUT".into())
     );

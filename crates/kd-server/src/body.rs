@@ -1,7 +1,7 @@
 //! Bodies of requests in JSON: reading them, and telling in plain words which field is wrong and what it must be.
 //!
-//! Input: bytes, and the type to read. Output: the value, or the [`Bad`] field. Nothing of a body is repeated, and no word
-//! of the library that reads it.
+//! Input: bytes, and the type to read. Output: the value, or the [`Bad`] field. Of a body, only the names of fields and
+//! wrong choices are repeated, cleaned and shortened; of the words of the library that reads it, none.
 
 use axum::http::{HeaderMap, header};
 use kd_core::clean::clean_line;

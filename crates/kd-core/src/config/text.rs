@@ -36,7 +36,7 @@ const ENV_OTHERS: &[&str] = &[
 pub enum EnvName {
     /// A setting.
     Key(KeyPath),
-    /// A setting that only the user's own file makes.
+    /// A setting that only the user's own file makes, possibly mistyped.
     OwnFile(KeyPath),
     /// Possibly a mistyped setting, with the name that was probably meant.
     Mistyped(String),
@@ -216,18 +216,17 @@ pub fn env_path(variable: &str, files: &Value) -> EnvName {
         return named(key, KeyPath::new(path));
     }
     let short = KEYS.iter().filter_map(|key| key.short_env);
-    let all: Vec<&str> = patterns
+    let all = patterns.iter().map(|(pattern, _)| pattern.as_str());
+    let all = all.filter(|name| !name.contains('<')).chain(short);
+    let Some(near) = nearest(variable, all) else {
+        return EnvName::Other;
+    };
+    let own = patterns
         .iter()
-        .filter(|(_, key)| !is_own(key))
-        .map(|(pattern, _)| pattern.as_str())
-        .chain(short)
-        .collect();
-    match nearest(
-        variable,
-        all.iter().copied().filter(|name| !name.contains('<')),
-    ) {
-        Some(near) => EnvName::Mistyped(near),
-        None => EnvName::Other,
+        .find(|(pattern, key)| *pattern == near && is_own(key));
+    match own {
+        Some((_, key)) => EnvName::OwnFile(KeyPath::new(key.pattern())),
+        None => EnvName::Mistyped(near),
     }
 }
 

@@ -397,6 +397,12 @@ impl Counted {
         self.electorate < 2
     }
 
+    /// Returns whether the winner was drawn by lot: the vote itself decided nothing.
+    pub fn is_drawn(&self) -> bool {
+        let last = self.tie_path.last();
+        self.winner.is_some() && last.is_some_and(|step| step.starts_with("lot:"))
+    }
+
     /// Returns the 95 % interval of the share of voters that put the winner first, 0 to 1, as if the members were a
     /// sample of all that could be asked (Wilson 1927). `None` without voters, for estimates, of which about half are in the
     /// middle half in any case, and for several answers of one member. It is not a probability of being right.

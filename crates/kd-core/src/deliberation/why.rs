@@ -89,6 +89,7 @@ pub fn why(report: &Report) -> Vec<String> {
         out.extend(counted.tie_path.iter().map(|t| format!("Tie, {t}.")));
         out.extend(counted.notes.iter().map(|n| format!("{n}.")));
         let result = match counted.winner.and_then(|w| counted.candidates.get(w)) {
+            Some(winner) if counted.is_drawn() => format!("{winner} was drawn by lot"),
             Some(winner) => format!("{winner} won"),
             None => "Nobody won".to_owned(),
         };

@@ -2,8 +2,10 @@
 //!
 //! Only what the council takes is repeated, and what names the caller: members have their own temperatures and efforts.
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
 
 /// The form that a field must have to be repeated.
@@ -29,6 +31,16 @@ const FIELDS: &[(&str, Form, &str)] = &[
 /// The form of an answer whose request names none.
 const FORMAT: &str = "format";
 
+/// The name of a field, which may contain escapes.
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Borrow<str> for Name<'_> {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 /// What a response repeats.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Echo(Map<String, Value>);
@@ -36,11 +48,11 @@ pub(super) struct Echo(Map<String, Value>);
 impl Echo {
     /// Reads the fields of a request. `tokens_max` is the limit that it sets.
     pub(super) fn of(body: &[u8], tokens_max: Option<u32>) -> Self {
-        let sent: BTreeMap<&str, &RawValue> = serde_json::from_slice(body).unwrap_or_default();
+        let sent: BTreeMap<Name<'_>, &RawValue> = serde_json::from_slice(body).unwrap_or_default();
         let mut fields = Map::new();
         for (name, form, default) in FIELDS {
             let read = |text: &str| serde_json::from_str::<Value>(text).ok();
-            let value = sent.get(name).and_then(|raw| read(raw.get())).filter(form);
+            let value = sent.get(*name).and_then(|raw| read(raw.get())).filter(form);
             let value = value.or_else(|| read(default)).unwrap_or_default();
             fields.insert((*name).to_owned(), value);
         }
@@ -87,6 +99,15 @@ mod tests {
                 "max_output_tokens": 9, "temperature": null,
             })
         );
+    }
+
+    #[test]
+    fn names_of_fields_may_have_escapes() {
+        let mut response = json!({});
+        let body = br#"{"\u0075ser": "ada", "\u006dodel": "kd/ask", "metadata": {"a": "b"}}"#;
+        Echo::of(body, None).lay_over(&mut response);
+        assert_eq!(response["user"], "ada");
+        assert_eq!(response["metadata"], json!({"a": "b"}));
     }
 
     #[test]

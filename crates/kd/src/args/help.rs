@@ -25,7 +25,7 @@ pub(crate) const OVERVIEW: &str = "\
 
 Ask:
   ask          Get several opinions, and a conclusion
-  think        Get one answer, checked by a second member
+  think        Get one answer; a second member checks doubts
   deliberate   Decide by opinions, reviews and a vote
   chat         Chat with all members
   review       Find problems in a change, and vote on them

@@ -7,7 +7,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use kd_vote::nearest;
 
 /// Words of other programs, and what they mean here.
-const ELSEWHERE: [(&str, &str); 22] = [
+const ELSEWHERE: [(&str, &str); 23] = [
+    ("retry", "council retry"),
     ("compare", "ask"),
     ("question", "ask"),
     ("query", "ask"),

@@ -236,10 +236,12 @@ fn duet(end: &Debate, outcome: Outcome) -> String {
 pub(crate) fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
     let after = format!("after {}", count(messages.into(), "message"));
     match why {
-        DuetEnd::Agreed if messages == 0 => "answered at first look".to_owned(),
+        DuetEnd::Agreed if messages == 0 => {
+            "answered at first look, unchecked (--min-messages 1 has it checked)".to_owned()
+        }
         DuetEnd::Agreed => format!("agreed {after}"),
         DuetEnd::Unclear if messages == 0 => {
-            "answered at first look; the reply was cut off or drawn again".to_owned()
+            "answered at first look, unchecked; the reply was cut off or drawn again".to_owned()
         }
         DuetEnd::Unclear => {
             format!("no agreement {after}: a reply was cut off or drawn again")

@@ -381,6 +381,10 @@ fn show_promise(args: &Deliberate, promised: Option<&Standing>, played: &Played,
     let Some(promised) = promised.filter(|_| !args.output.is_json() && !played.closed) else {
         return;
     };
+    // Nobody who has never marked a verdict has asked for it.
+    if promised.marks == 0 && args.require.is_none() {
+        return;
+    }
     let room = match io::stderr().is_terminal() {
         true => here.columns(),
         false => usize::MAX,

@@ -50,7 +50,16 @@ pub(super) fn read(command: &str, words: &[String], quiet: bool) -> Result<Quest
         }
         String::new()
     };
+    if !needed && piped.trim().is_empty() && !quiet && is_pipe() {
+        say("stdin is empty: nothing is added to the question");
+    }
     join(command, &asked, &piped)
+}
+
+/// Returns whether stdin is a pipe, such as that of `git diff | kd ask "…"`.
+fn is_pipe() -> bool {
+    let stat = rustix::fs::fstat(io::stdin());
+    stat.is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_fifo())
 }
 
 fn example(command: &str) -> String {

@@ -3,7 +3,7 @@
 use super::map;
 use crate::render::clean;
 use crate::render::style::Styles;
-use crate::render::wrap::{clip, width};
+use crate::render::wrap::{clip, fold, width};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Plan, compared_by, forecast};
 use kd_core::seating::LOCAL;
@@ -196,13 +196,12 @@ pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<S
             true => String::new(),
             false => format!(" (not by {})", vain.join(", ")),
         };
-        out.push(clip(
-            &format!("  tie broken by {}{vain}", clean::line(last)),
-            columns_max,
-        ));
+        let line = format!("  tie broken by {}{vain}", clean::line(last));
+        out.extend(fold(&line, columns_max, 4));
     }
     for note in counted.notes.iter().chain(&counted.abstained) {
-        out.push(clip(&format!("  note: {}", clean::line(note)), columns_max));
+        let line = format!("  note: {}", clean::line(note));
+        out.extend(fold(&line, columns_max, 4));
     }
     out
 }
