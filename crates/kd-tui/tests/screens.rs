@@ -566,18 +566,25 @@ fn every_card_closes_its_box_at_every_width() {
             play.app.update(Msg::Resize(columns, rows), &no_files);
             let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
             draw(&mut play.app, &mut buffer);
-            let edge = usize::from(columns.min(120)) - 1;
+            let alone = usize::from(columns.min(120)) - 1;
+            // Two boxes stand side by side, and the second may begin further down.
+            let beside = usize::from(columns / 2).min(120) - 1;
             for row in buffer.content.chunks(columns.into()) {
-                let end = row.iter().rposition(|cell| cell.symbol() != " ");
-                // Several boxes stand side by side.
-                let edge = end.filter(|_| columns >= 160).unwrap_or(edge);
-                let last = row[edge].symbol();
-                match row[0].symbol() {
-                    "│" => assert_eq!(last, "│", "{columns} × {rows}"),
-                    "┌" => assert_eq!(last, "┐", "{columns} × {rows}"),
-                    "└" => assert_eq!(last, "┘", "{columns} × {rows}"),
-                    _ => {}
+                let closing = match row[0].symbol() {
+                    "│" => "│",
+                    "┌" => "┐",
+                    "└" => "┘",
+                    _ => continue,
+                };
+                if columns < 160 {
+                    assert_eq!(row[alone].symbol(), closing, "{columns} × {rows}");
+                    continue;
                 }
+                let edge = [alone, beside].map(|edge| row[edge].symbol());
+                assert!(edge.contains(&closing), "{columns} × {rows}: {edge:?}");
+                let last = row.iter().rfind(|cell| cell.symbol() != " ").unwrap();
+                let is_closed = ["│", "┐", "┘"].contains(&last.symbol());
+                assert!(is_closed, "{columns} × {rows}: {last:?}");
             }
         }
     }
@@ -1749,6 +1756,36 @@ fn on_a_wide_screen_answers_stand_side_by_side() {
     play.keys(b"\x1b2");
     let only = play.screen((200, 30));
     assert!(only.contains("PostgreSQL, if two") && !only.contains("if only one"));
+}
+
+#[test]
+fn an_answer_that_grows_beside_longer_ones_shows_its_end() {
+    for size in [(160, 20), (200, 40)] {
+        let mut play = broadcast(0, &["claude", "codex", "cursor"]);
+        let lines = |who: &str, count: usize| {
+            (1..=count).fold(String::new(), |text, n| text + &format!("{who} {n}.\n\n"))
+        };
+        play.text(1, &lines("long", 90));
+        for n in 1..=60 {
+            play.text(3, &format!("\n\ngrows {n}."));
+            let screen = play.screen(size);
+            assert!(screen.contains("long 90."), "{size:?}: {screen}");
+            let end = format!("grows {n}.▍");
+            assert!(screen.contains(&end), "{size:?}: {screen}");
+        }
+        // Its first words are at their place beside the others.
+        play.keys(b"\x1b[1;5H");
+        let screen = play.screen(size);
+        let row = |words: &str| screen.lines().position(|line| line.contains(words));
+        assert_eq!(row("three approaches"), row("SQLite, if only"), "{screen}");
+        // At every place in between it shows text.
+        for _ in 0..40 {
+            play.keys(b"\x1b[6~");
+            let screen = play.screen(size);
+            let shows = screen.contains("grows") && screen.contains("long");
+            assert!(shows, "{size:?}: {screen}");
+        }
+    }
 }
 
 #[test]
