@@ -1830,6 +1830,29 @@ fn two_answers_are_compared_and_parts_of_them_merged() {
 }
 
 #[test]
+fn counts_have_the_same_words_everywhere() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    for (turn, name, tokens) in [(1, "claude", 1), (2, "codex", 1_222)] {
+        play.turn(turn, name);
+        play.text(turn, "SQLite.");
+        let usage = Usage {
+            output_tokens: tokens,
+            ..Usage::default()
+        };
+        play.ends(turn, name, turn + 1, usage);
+    }
+    let screen = play.screen((80, 24));
+    for shown in ["claude · 1 token ·", "codex · 1,222 tokens ·"] {
+        assert!(screen.contains(shown), "a panel: {screen}");
+    }
+    assert!(screen.contains("claude 1 token · ■ codex 1,222 tokens"));
+    play.keys(b"/members\r");
+    assert!(play.shows("claude, 1 token out") && play.shows("codex, 1,222 tokens out"));
+    play.keys(format!("\x1b[200~{}\x1b[201~", "a line\n".repeat(1_500)).as_bytes());
+    assert!(play.shows("[pasted 1,500 lines]"));
+}
+
+#[test]
 fn the_very_first_message_is_one_key_away() {
     let mut play = Play::new(long(2_000).split_off(1_900));
     play.screen((80, 24));

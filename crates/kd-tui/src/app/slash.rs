@@ -5,6 +5,7 @@ use crate::clipboard;
 use crate::compare::Comparison;
 use crate::merge::Merge;
 use crate::text::clean;
+use kd_app::words::count;
 use kd_core::slash::{Part, Seating, Slash};
 use kd_core::{Event, Message, Op, SeatName};
 
@@ -101,7 +102,7 @@ impl App {
                 line.push_str(" (speaks)");
             }
             if let Some(used) = view.usage_by_seat.get(member) {
-                line.push_str(&format!(", {} tokens out", used.output_tokens));
+                line.push_str(&format!(", {} out", count(used.output_tokens, "token")));
             }
             lines.push(line);
         }
@@ -185,7 +186,7 @@ impl App {
                     .map(|m| format!("## {}\n\n{}\n", m.from, m.body.trim_end()))
                     .collect();
                 all.reverse();
-                (!all.is_empty()).then(|| (all.join("\n"), format!("{} messages", all.len())))
+                (!all.is_empty()).then(|| (all.join("\n"), count(all.len() as u64, "message")))
             }
         };
         match found {

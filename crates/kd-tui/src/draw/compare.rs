@@ -7,6 +7,7 @@ use crate::panels::Look;
 use crate::text::clean;
 use crate::text::wrap::{self, Line, Span, clip_spans, wrap_spans};
 use anstyle::{AnsiColor, Style};
+use kd_app::words::{count, grouped};
 
 /// Minimum columns for two texts beside each other.
 const BESIDE_FROM: u16 = 60;
@@ -22,8 +23,9 @@ pub(super) fn comparison(shown: &mut Comparison, look: &Look, pen: &mut Pen<'_>,
     let lines = |at: usize| {
         let ((name, text), differs) = (&shown.sides[at], &shown.differs[at]);
         let (mark, style) = look.speaker(name);
-        let count = differs.iter().filter(|d| **d).count();
-        let facts = format!(" {count} of {} words differ", differs.len());
+        let differ = differs.iter().filter(|d| **d).count();
+        let words = count(differs.len() as u64, "word");
+        let facts = format!(" {} of {words} differ", grouped(differ as u64));
         let mut lines = vec![
             vec![
                 Span::new(style, format!("{mark} {}", clean::line(name))),
