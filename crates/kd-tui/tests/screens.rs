@@ -967,8 +967,6 @@ fn what_is_refused_goes_back_into_the_input() {
     play.keys(b"\x15/mut claude\r");
     assert_eq!(play.app.editor.text(), "/mut claude");
     assert!(play.shows("did you mean /mute?"));
-    play.keys(b"\x15/mute claude\r");
-    assert!(!play.shows("did you mean"), "that is settled");
 }
 
 #[test]
@@ -2099,14 +2097,74 @@ fn a_refusal_is_readable_in_full_at_any_width() {
             play.keys(b"\x1b[5~\x1b[5~");
             play.app.update(refused(why.into()), &no_files);
             let screen = play.screen(size);
-            let shown: String = screen
-                .lines()
-                .flat_map(|line| line.trim_matches('"').split_whitespace())
-                .collect::<Vec<&str>>()
-                .join(" ");
-            assert!(shown.contains(why), "{size:?}: {screen}");
+            assert!(words(&screen).contains(why), "{size:?}: {screen}");
         }
     }
+}
+
+#[test]
+fn a_wrong_command_is_answered_in_full_in_the_log() {
+    let why = "/auto [N|default]: many is not a number of turns: write 0, 1, 2 … or `default`";
+    let cases = [
+        ("/auto many", why),
+        ("/compare claude dave", "there is no answer of dave"),
+        ("/stop", "nobody is speaking: there is nothing to stop"),
+    ];
+    for (command, why) in cases {
+        for size in SIZES {
+            let mut play = Play::new(vec![message(2, "claude", "SQLite.")]);
+            play.keys(format!("{command}\r").as_bytes());
+            play.later(60);
+            let screen = play.screen(size);
+            assert!(words(&screen).contains(why), "{size:?}: {screen}");
+        }
+    }
+    // The others wait until the thread is open.
+    let mut play = Play::new(vec![message(1, "king", "Which?")]);
+    play.turn(1, "claude");
+    play.keys(b"/new\r");
+    play.later(60);
+    assert!(play.shows("members are speaking: wait for them"));
+}
+
+#[test]
+fn a_long_notice_is_readable_in_full_above_the_input() {
+    let what = "copied to /home/ann/somewhere/far/away/in/a/folder with a long name, because no program took the text";
+    for size in [(60, 24), (80, 24), (140, 45)] {
+        let mut play = Play::new(vec![message(1, "king", "Which?")]);
+        play.app.update(Msg::Told(what.into()), &no_files);
+        let screen = play.screen(size);
+        assert!(words(&screen).contains(what), "{size:?}: {screen}");
+        assert!(screen.contains("Which?"), "{size:?}: {screen}");
+    }
+    // On the smallest screens it is cut.
+    let mut play = Play::new(vec![message(1, "king", "Which?")]);
+    play.app.update(Msg::Told(what.into()), &no_files);
+    assert!(play.screen((40, 8)).contains("copied to"));
+}
+
+#[test]
+fn the_menu_says_how_much_more_there_is_and_explains_the_chosen_one() {
+    let mut play = Play::new(vec![message(1, "king", "Which?")]);
+    play.keys(b"/");
+    let all = kd_core::slash::COMMANDS;
+    for (at, command) in all.iter().enumerate() {
+        let screen = play.screen((80, 24));
+        let shown = words(&screen);
+        assert!(shown.contains(command.doc), "{screen}");
+        let last = at.max(5) + 1;
+        let more = format!("{} to {last} of {}", last - 5, all.len());
+        assert!(shown.contains(&more), "{more}: {screen}");
+        assert_eq!(shown.contains("Down shows more"), last < all.len());
+        play.keys(b"\x1b[B");
+    }
+}
+
+/// Returns the words of a screen, without its borders.
+fn words(screen: &str) -> String {
+    let lines = screen.lines();
+    let words = lines.flat_map(|line| line.trim_matches('"').split_whitespace());
+    words.collect::<Vec<&str>>().join(" ")
 }
 
 #[test]

@@ -14,7 +14,7 @@ impl App {
     pub(super) fn slash(&mut self, slash: Slash, fx: &mut Vec<Effect>) {
         match slash {
             Slash::Op(Op::Interrupt) if !self.can_stop() => {
-                self.tell("nobody is speaking: there is nothing to stop");
+                self.not_done("nobody is speaking: there is nothing to stop");
             }
             Slash::Op(Op::Interrupt) => self.stop(fx),
             Slash::Op(op) => {
@@ -149,6 +149,7 @@ impl App {
         match sides.map(|sides| sides.map(|m| (m.from.clone(), clean::text(&m.body).into_owned())))
         {
             Ok(sides) => self.screen = Screen::Compare(Comparison::new(sides)),
+            Err(why) if names.is_some() => self.not_done(why),
             Err(why) => self.tell(why),
         }
     }
