@@ -1806,6 +1806,9 @@ fn two_answers_are_compared_and_parts_of_them_merged() {
     insta::assert_snapshot!("compare-50", play.screen((50, 12)));
     play.screen((80, 24));
     assert!(play.styled((80, 12)).contains("UNDERLINED: PostgreSQL,]"));
+    // Markdown is rendered as in the log.
+    play.keys(b"q/compare claude codex\r");
+    insta::assert_snapshot!("compare-120", play.screen((120, 20)));
     play.keys(b"q/merge\r");
     play.keys(b" jj ");
     insta::assert_snapshot!("merge-80", play.screen((80, 24)));
