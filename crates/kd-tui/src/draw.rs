@@ -168,6 +168,8 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
 fn placeholder(app: &App) -> &'static str {
     if app.log.view.is_busy() {
         "messages sent now wait until they have answered"
+    } else if app.log.view.is_growing() {
+        "messages to members that answer another window wait; @member asks one"
     } else {
         "your message; @member asks one, / commands"
     }

@@ -1493,6 +1493,20 @@ fn what_follows_a_message_with_files_waits_for_them() {
 }
 
 #[test]
+fn what_is_sent_while_another_window_asks_waits_and_the_input_says_so() {
+    let mut play = Play::new(vec![message(1, "king", "Which?")]);
+    play.hear(Event::StreamFound {
+        seat: seat("claude"),
+        delta: Delta::Text { text: "I".into() },
+    });
+    assert!(play.shows("messages to members that answer another window wait"));
+    play.hear(Event::StreamLost {
+        seat: seat("claude"),
+    });
+    assert!(play.shows("your message; @member asks one"));
+}
+
+#[test]
 fn a_member_that_cannot_answer_here_is_absent() {
     let mut play = Play::new(Vec::new());
     let opening = ChatOpening {
