@@ -491,11 +491,7 @@ fn notices(cases: &[Case]) {
         let _ = writeln!(err, "note: {}", clean::line(&line));
     }
     for (who, ballots) in strangers(cases) {
-        let on = if ballots == 1 {
-            "1 ballot"
-        } else {
-            &format!("{ballots} ballots")
-        };
+        let on = kd_app::words::count(ballots, "ballot");
         let _ = writeln!(
             err,
             "note: `{}` is on {on} but is not a candidate",
