@@ -414,7 +414,7 @@ impl Chat {
     }
 
     /// Says which members of a thread cannot take part, and whether its members differ from the settings. Compares
-    /// with the settings only if the user named no members for this chat.
+    /// with the settings only if the user named no members for this chat and did not change them in it.
     fn differs(&self, thread: &Thread) -> Vec<Event> {
         if !self.seats_of(Some(thread)).members.is_empty() {
             return Vec::new();
@@ -423,7 +423,7 @@ impl Chat {
             return Vec::new();
         };
         let own = self.seat(None, false).ok();
-        let told = own.and_then(|own| {
+        let told = own.filter(|_| !self.is_reseated(thread)).and_then(|own| {
             differing(
                 &names(&here.roster),
                 &names(&own.roster),
@@ -433,6 +433,12 @@ impl Chat {
         let absent = seating::absent(&here, &thread.members());
         let texts = absent.into_iter().chain(told);
         texts.map(|text| Event::Noticed { text }).collect()
+    }
+
+    /// Returns whether the user changed the members of a thread in this chat.
+    fn is_reseated(&self, thread: &Thread) -> bool {
+        let reseated = self.reseated.lock().unwrap_or_else(PoisonError::into_inner);
+        reseated.contains_key(thread.id())
     }
 
     /// Returns whether members speak one after another in the order of the members.
@@ -789,13 +795,14 @@ fn differing(here: &[SeatName], own: &[SeatName], in_order: bool) -> Option<Stri
     };
     if same {
         return Some(format!(
-            "the members of this thread speak in the order {}; that of your settings is {}: /new starts a thread with it",
+            "the members of this thread speak in the order {}; that of your settings is {}: /new starts a thread with the order \
+             of your settings",
             list(here),
             list(own)
         ));
     }
     Some(format!(
-        "the members of this thread are {}; your settings name {}: /new starts a thread with these",
+        "the members of this thread are {}; your settings name {}: /new starts a thread with the members of your settings",
         list(here),
         list(own)
     ))

@@ -284,6 +284,7 @@ pub fn follow(
                 | Input::Freed { .. }
                 | Input::Saved { .. }
                 | Input::SaveFailed { .. }
+                | Input::FoundWaiting
                 | Input::Kept { .. }
                 | Input::KeepFailed { .. }
                 | Input::Woke { .. } => (None, None),

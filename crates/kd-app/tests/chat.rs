@@ -4,6 +4,7 @@
 use kd_app::{Chat, ChatHost, ChatRequest, Env, Kingdom};
 use kd_core::event::Purpose;
 use kd_core::message::{Address, Provenance};
+use kd_core::slash::Seating;
 use kd_core::{Draft, Event, Message, Op, Record, SeatName, Status, TurnId, Usage};
 use kd_store::{EventLog, Thread};
 use std::collections::BTreeMap;
@@ -138,17 +139,7 @@ async fn another_order_of_the_members_is_no_other_members() {
         let chat = chat(folder.path(), own, auto_messages);
         let members = [seat("ada"), seat("bob")];
         let thread = Thread::create(chat.layout(), &members).unwrap();
-        let mut session = chat.join(&thread.id().0).await.unwrap();
-        let mut records = session.subscribe();
-        session.send(Op::Close).unwrap();
-        let mut notices = Vec::new();
-        while let Some(update) = records.next().await {
-            if let kd_app::Update::Record(record) = update
-                && let Event::Noticed { text } = &record.event
-            {
-                notices.push(text.clone());
-            }
-        }
+        let notices = notices(&chat, &thread).await;
         let told: Vec<&String> = notices
             .iter()
             .filter(|text| text.contains("settings"))
@@ -160,6 +151,33 @@ async fn another_order_of_the_members_is_no_other_members() {
                 assert!(told[0].contains(words), "{own:?}: {told:?}");
             }
         }
-        session.close().await;
     }
+}
+
+/// Opens a thread and returns what the chat says about it.
+async fn notices(chat: &Chat, thread: &Thread) -> Vec<String> {
+    let mut session = chat.join(&thread.id().0).await.unwrap();
+    let mut records = session.subscribe();
+    session.send(Op::Close).unwrap();
+    let mut notices = Vec::new();
+    while let Some(update) = records.next().await {
+        if let kd_app::Update::Record(record) = update
+            && let Event::Noticed { text } = &record.event
+        {
+            notices.push(text.clone());
+        }
+    }
+    session.close().await;
+    notices
+}
+
+/// Who changes the members in a chat is not told that they are other ones than the settings name.
+#[tokio::test(flavor = "multi_thread")]
+async fn members_changed_in_this_chat_are_no_news() {
+    let folder = tempfile::tempdir().unwrap();
+    let chat = chat(folder.path(), &["ada", "bob"], None);
+    let thread = Thread::create(chat.layout(), &[seat("ada"), seat("bob")]).unwrap();
+    let change = Seating::Remove(seat("bob"));
+    chat.reseat(&thread, &change, true).unwrap();
+    assert_eq!(notices(&chat, &thread).await, [""; 0]);
 }

@@ -281,7 +281,7 @@ impl Backends {
         if !self.is_agent(member) {
             let billing = self
                 .service(&member.backend)
-                .map(|service| service.billing());
+                .map(|service| service.billing(member.model.as_deref()));
             return match billing.unwrap_or_default() {
                 Billing::Free => (Billing::Free, "nobody (runs on this machine)".to_owned()),
                 Billing::Unknown => (Billing::Unknown, "unknown".to_owned()),
@@ -444,7 +444,7 @@ impl Backends {
             return Err(no_model(member));
         };
         let attempts = service.attempts.unwrap_or(self.backoff.attempts).max(1);
-        let payer = payer(member, Some(model.clone()), service.billing());
+        let payer = payer(member, Some(model.clone()), service.billing(Some(&model)));
         let dialect = adapters::dialect(service.wire);
         let collected = Collected::new(
             collector,
@@ -474,7 +474,7 @@ impl Backends {
         let attempts = service.attempts.unwrap_or(self.backoff.attempts).max(1);
         let limit = service.limit.clone();
         let gate = self.gate.clone().map(|gate| (gate, service.gated()));
-        let payer = payer(member, Some(model.clone()), service.billing());
+        let payer = payer(member, Some(model.clone()), service.billing(Some(&model)));
         let is_small = service.is_loopback() && kd_core::models::is_small(&model);
         let dialect = adapters::dialect(service.wire);
         let price = service.price(&model);

@@ -525,14 +525,15 @@ impl Service {
         }
     }
 
-    /// Returns the way in which it is paid.
-    pub(crate) fn billing(&self) -> Billing {
-        // If it has a price, it is charged for, wherever it runs.
-        let priced = !self.config.prices.is_empty();
-        match (self.free || self.loopback, self.keyed) {
-            (_, true) => Billing::Key,
-            (true, false) if !priced => Billing::Free,
-            (_, false) => Billing::Unknown,
+    /// Returns the way in which a model is paid; `None` stands for the usual model. By the rule of [`Service::price`]: a
+    /// service on this machine may pass requests on to one that charges, so only the price tells.
+    pub(crate) fn billing(&self, model: Option<&str>) -> Billing {
+        let model = model.or(self.model.as_deref());
+        let is_priced = model.is_some_and(|model| self.tariff(model).is_some());
+        match (self.keyed, self.free && !is_priced) {
+            (true, _) => Billing::Key,
+            (false, true) => Billing::Free,
+            (false, false) => Billing::Unknown,
         }
     }
 
@@ -582,7 +583,7 @@ impl Service {
             member: String::new(),
             service: self.name.clone(),
             model: Some(model.to_owned()),
-            billing: self.billing(),
+            billing: self.billing(Some(model)),
         }
     }
 
@@ -639,6 +640,63 @@ mod tests {
 
     fn service(name: &str, config: Option<&ProviderConfig>, env: &Env) -> Option<Service> {
         Service::new(name, config, env, &Arc::default(), &Prices::default())
+    }
+
+    #[test]
+    fn a_model_is_free_by_one_rule_for_limits_and_for_what_was_spent() {
+        let near = "http://127.0.0.1:9/v1";
+        let prices = serde_json::json!({"m": {"input": 1.0, "output": 2.0}});
+        for (name, config, model, billing, is_known) in [
+            ("ollama", serde_json::json!({}), "m", Billing::Free, true),
+            (
+                "ollama",
+                serde_json::json!({"prices": prices}),
+                "m",
+                Billing::Unknown,
+                true,
+            ),
+            (
+                "ollama",
+                serde_json::json!({"prices": prices}),
+                "n",
+                Billing::Free,
+                true,
+            ),
+            (
+                "zoo",
+                serde_json::json!({"base_url": near}),
+                "m",
+                Billing::Unknown,
+                false,
+            ),
+            (
+                "zoo",
+                serde_json::json!({"base_url": near, "prices": prices}),
+                "m",
+                Billing::Unknown,
+                true,
+            ),
+            (
+                "zoo",
+                serde_json::json!({"base_url": near, "prices": prices}),
+                "n",
+                Billing::Unknown,
+                false,
+            ),
+            (
+                "zoo",
+                serde_json::json!({"base_url": near, "key_env": "K", "prices": prices}),
+                "n",
+                Billing::Key,
+                false,
+            ),
+        ] {
+            let config: ProviderConfig = serde_json::from_value(config).expect("settings");
+            let service = service(name, Some(&config), &Env::default()).expect("a service");
+            let found = (service.billing(Some(model)), service.price(model).is_some());
+            assert_eq!(found, (billing, is_known), "{name} {model} {config:?}");
+            assert_eq!(service.payer(model).billing, billing);
+        }
     }
 
     #[test]

@@ -380,6 +380,7 @@ impl Machine for Conversation {
             Input::Found { .. }
             | Input::FoundDelta { .. }
             | Input::FoundEnd { .. }
+            | Input::FoundWaiting
             | Input::Kept { .. }
             | Input::KeepFailed { .. } => false,
         };

@@ -2,6 +2,7 @@
 //!
 //! Input: entries of the user's ledger. Output: sums by member, model, service, project or day.
 
+use crate::cost::is_free;
 use crate::spending::Spent;
 use crate::usage::{Certainty, Usage, sane_usd};
 use jiff::Timestamp;
@@ -160,9 +161,22 @@ pub struct Sum {
     /// The precision of the amounts.
     #[serde(skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
+    /// The precision of what is paid: requests that cost nothing do not blur it.
+    #[serde(skip)]
+    pub paid_certainty: Certainty,
 }
 
 impl Sum {
+    /// Returns the US dollars paid, as far as known, and their precision. `None` if no price is known.
+    pub fn paid(&self) -> Option<(f64, Certainty)> {
+        match (self.usd > 0.0, self.unpriced) {
+            (false, 1..) => None,
+            (_, 0) => Some((self.usd, self.paid_certainty)),
+            // A part is missing.
+            (_, _) => Some((self.usd, self.paid_certainty.and(Certainty::AtLeast))),
+        }
+    }
+
     /// Adds an entry.
     pub fn add(&mut self, entry: &Entry) {
         self.calls += 1;
@@ -177,7 +191,11 @@ impl Sum {
                 self.logins += 1;
                 self.logins_unpriced += unknown;
             }
-            Billing::Free => {}
+            // Earlier versions noted requests to any service on this machine as free.
+            Billing::Free => self.unpriced += u64::from(!is_free(&entry.payer.service)),
+        }
+        if entry.paid_usd() > 0.0 {
+            self.paid_certainty = self.paid_certainty.and(entry.certainty);
         }
         self.certainty = self.certainty.and(entry.certainty);
     }
@@ -249,7 +267,17 @@ mod tests {
             entry("bob", Billing::Login, Some(2.0), AT),
             // Codex reports no price.
             entry("bob", Billing::Login, None, AT),
-            entry("cyd", Billing::Free, None, AT),
+            Entry {
+                payer: Payer {
+                    member: "cyd".into(),
+                    service: "local".into(),
+                    billing: Billing::Free,
+                    ..Payer::default()
+                },
+                ..entry("cyd", Billing::Free, None, AT)
+            },
+            // Noted as free by an earlier version, because the service was on this machine.
+            entry("fay", Billing::Free, None, AT),
             entry("dan", Billing::Unknown, Some(0.25), AT),
             entry("eve", Billing::Key, Some(f64::NAN), AT),
             entry("eve", Billing::Key, Some(-3.0), AT),
@@ -267,8 +295,57 @@ mod tests {
                 ("dan", 1, 0.25, 0.0, 0),
                 ("eve", 2, 0.0, 0.0, 0),
                 ("cyd", 1, 0.0, 0.0, 0),
+                ("fay", 1, 0.0, 0.0, 1),
             ]
         );
+    }
+
+    #[test]
+    fn a_sum_of_bounds_is_a_bound_and_a_missing_part_is_no_zero() {
+        use Certainty::{About, AtLeast, AtMost, Exact};
+        let one = |usd, certainty| Entry {
+            certainty,
+            ..entry("ann", Billing::Key, usd, "2026-01-02T03:04:05Z")
+        };
+        let free = |certainty| {
+            let mut free = one(None, certainty);
+            free.payer.billing = Billing::Free;
+            free.payer.service = "local".into();
+            free
+        };
+        let half = Some(0.5);
+        for (entries, paid) in [
+            (vec![], Some((0.0, Exact))),
+            (vec![free(AtLeast)], Some((0.0, Exact))),
+            (vec![one(half, Exact), free(AtMost)], Some((0.5, Exact))),
+            (
+                vec![one(half, AtMost), one(half, AtMost)],
+                Some((1.0, AtMost)),
+            ),
+            (
+                vec![one(half, AtMost), one(half, Exact)],
+                Some((1.0, AtMost)),
+            ),
+            (
+                vec![one(half, AtMost), one(half, AtLeast)],
+                Some((1.0, About)),
+            ),
+            (
+                vec![one(half, Exact), one(None, Exact)],
+                Some((0.5, AtLeast)),
+            ),
+            (
+                vec![one(half, AtMost), one(None, AtMost)],
+                Some((0.5, About)),
+            ),
+            (vec![one(None, Exact), free(Exact)], None),
+            // A price of nothing is a price.
+            (vec![one(Some(0.0), Exact)], Some((0.0, Exact))),
+        ] {
+            let mut sum = Sum::default();
+            entries.iter().for_each(|entry| sum.add(entry));
+            assert_eq!(sum.paid(), paid, "{entries:?}");
+        }
     }
 
     #[test]

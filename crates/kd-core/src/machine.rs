@@ -93,6 +93,8 @@ pub enum Input {
         /// The member.
         seat: SeatName,
     },
+    /// A message of the user waits in another process until the members have answered.
+    FoundWaiting,
     /// A delivery is on disk until it is forgotten.
     Kept {
         /// Its id.

@@ -344,6 +344,13 @@ impl Writer {
             Err(error) => vec![Err(words(error)); drafts.len()],
         };
         let saved = written.iter().any(Result::is_ok);
+        // The loop learns it before it decides who answers next.
+        let is_turn = drafts.iter().any(|draft| draft.turn.is_some());
+        if let Some(Ok(queue)) = self.config.queue.as_ref().filter(|_| is_turn)
+            && queue.waits_elsewhere()
+        {
+            let _ = self.config.inbox.blocking_send(Input::FoundWaiting);
+        }
         let mut finished = Vec::new();
         for (draft, written) in drafts.into_iter().zip(written) {
             let turn = draft.turn;

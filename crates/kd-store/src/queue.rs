@@ -120,6 +120,26 @@ impl Queue {
         Ok(())
     }
 
+    /// Returns whether a message of another running session waits until it is sent.
+    pub fn waits_elsewhere(&self) -> bool {
+        let own = self.file.as_ref().map(|(path, _)| path);
+        let mut others = found(&self.folder).unwrap_or_default();
+        others.retain(|path| Some(path) != own);
+        if others.is_empty() {
+            return false;
+        }
+        // A file that is locked to see whether its session runs must not look locked to a session that takes it over.
+        let Ok(_lock) = self.lock() else {
+            return false;
+        };
+        others.iter().any(|path| {
+            let file = private::open(path, OFlags::RDONLY).ok().flatten();
+            let file = file.filter(|file| file.try_lock().is_err());
+            let waiting = file.and_then(|file| read(&file, path).ok());
+            waiting.is_some_and(|all| all.iter().any(|delivery| delivery.asked.is_none()))
+        })
+    }
+
     /// Takes the lock shared by all sessions of the thread. Creates the folder.
     fn lock(&self) -> Result<Lock, Error> {
         make_private(&self.folder)?;

@@ -64,6 +64,25 @@ fn a_dead_session_leaves_its_words_to_exactly_one_other() {
 }
 
 #[test]
+fn a_message_that_waits_in_another_running_session_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let (here, _) = Queue::open(dir.path()).unwrap();
+    let (mut there, _) = Queue::open(dir.path()).unwrap();
+    assert!(!here.waits_elsewhere());
+    there.keep(&delivery("a", None)).unwrap();
+    assert!(here.waits_elsewhere());
+    assert!(!there.waits_elsewhere(), "it is its own");
+    there.keep(&delivery("a", Some(&["claude"]))).unwrap();
+    assert!(!here.waits_elsewhere(), "it is sent");
+    there.keep(&delivery("b", None)).unwrap();
+    assert!(here.waits_elsewhere());
+    drop(there);
+    assert!(!here.waits_elsewhere(), "its session is dead");
+    let (_later, left) = Queue::open(dir.path()).unwrap();
+    assert_eq!(left.len(), 2, "and another one takes it over");
+}
+
+#[test]
 fn a_torn_line_and_a_strange_one_are_passed_over() {
     let dir = tempfile::tempdir().unwrap();
     let whole = serde_json::json!({"keep": delivery("a", None)});

@@ -391,16 +391,12 @@ impl App {
             }
             Msg::Stays(why) => {
                 self.changing = false;
-                self.log.follow();
-                self.refuse(why);
+                self.not_done(why);
                 self.post(&mut fx);
             }
             Msg::Told(what) => self.tell(what),
             Msg::Noted(what) => self.note(what),
-            Msg::Refused(why) => {
-                self.log.follow();
-                self.refuse(why);
-            }
+            Msg::Refused(why) => self.not_done(why),
             Msg::Weighed(typed, line) => {
                 let known: Vec<&SeatName> = self.members.iter().collect();
                 if mention::paths(&typed, &known) == self.named {
@@ -541,6 +537,12 @@ impl App {
     fn refuse(&mut self, why: String) {
         self.log.view.fold(&Event::OpRefused { why });
         self.dirty = true;
+    }
+
+    /// Says in the log, at its end, why a command was not carried out.
+    pub(crate) fn not_done(&mut self, why: impl Into<String>) {
+        self.log.follow();
+        self.refuse(why.into());
     }
 
     fn open(&mut self, opening: ChatOpening) {
@@ -735,7 +737,7 @@ impl App {
         match self.must_wait() {
             Some(why) => {
                 self.screen = Screen::Chat;
-                self.tell(why);
+                self.not_done(why);
             }
             None => fx.push(Effect::Open(id)),
         }
@@ -745,7 +747,7 @@ impl App {
     /// session.
     fn change(&mut self, effect: Effect, fx: &mut Vec<Effect>) {
         match self.must_wait() {
-            Some(why) => self.tell(why),
+            Some(why) => self.not_done(why),
             None => {
                 self.changing = true;
                 fx.push(effect);

@@ -8,11 +8,12 @@ mod picker;
 mod strip;
 
 use crate::app::{App, Screen};
+use crate::keymap::Action;
 use crate::log::{Placed, Slice};
 use crate::paint::Link;
 use crate::panels::{Body, Frame, Look};
 use crate::select::{Area, Selection};
-use crate::text::wrap::{self, Span, clip_spans};
+use crate::text::wrap::{self, Line, Span, clip_spans, wrap_spans};
 use crate::text::{clean, links};
 use anstyle::Style;
 use pen::Pen;
@@ -25,6 +26,8 @@ const INPUT_PART: u16 = 3;
 const RULES_FROM: u16 = 18;
 /// Minimum height for the round strip while a member speaks; with rules, also afterwards.
 const STRIP_FROM: u16 = 10;
+/// The status line takes at most this fraction of the screen's rows, for a notice that does not fit on one.
+const STATUS_PART: u16 = 6;
 /// Prompt of the search.
 const SEARCH: &str = "search: ";
 /// Maximum candidates shown.
@@ -96,12 +99,14 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let wanted = if app.search.is_some() { 1 } else { rows.len() };
     let input = (wanted.min(usize::from(u16::MAX)) as u16).clamp(1, most);
     let bottom = area.height - input;
-    let status_y = bottom - 1;
     let wanted = area.height >= RULES_FROM || app.log.view.is_growing();
     let strip = (area.height >= STRIP_FROM && wanted && app.search.is_none())
         .then(|| strip::strip(&app.log.view, &look, area.width.into()))
         .flatten();
     let strip_rows = u16::from(strip.is_some());
+    let most = (area.height / STATUS_PART).max(1).into();
+    let status = bars::status(app, &look, strip.is_some(), area.width.into(), most);
+    let status_y = bottom - status.len() as u16;
     let log_rows = status_y
         .saturating_sub(rules)
         .saturating_sub(strip_rows)
@@ -113,8 +118,9 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     if let Some(strip) = &strip {
         pen.line(0, status_y - 1, area.width, strip);
     }
-    let status = bars::status(app, &look, strip.is_some(), area.width.into());
-    pen.line(0, status_y, area.width, &status);
+    for (y, line) in (status_y..bottom).zip(&status) {
+        pen.line(0, y, area.width, line);
+    }
     offers(app, &look, &mut pen, status_y);
     // A cell that was drawn over a link is no longer a link.
     app.links.retain(|link| is_shown(link, pen.buffer));
@@ -162,6 +168,8 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
 fn placeholder(app: &App) -> &'static str {
     if app.log.view.is_busy() {
         "messages sent now wait until they have answered"
+    } else if app.log.view.is_growing() {
+        "messages to members that answer another window wait; @member asks one"
     } else {
         "your message; @member asks one, / commands"
     }
@@ -372,11 +380,12 @@ fn offers(app: &App, look: &Look, pen: &mut Pen<'_>, below: u16) {
         (None, Some(candidates)) => (candidates.list.clone(), candidates.chosen),
         (None, None) => return,
     };
-    let rows = list.len().min(OFFERS).min(below.saturating_sub(1).into());
+    let room = usize::from(below.saturating_sub(1));
+    let rows = list.len().min(OFFERS).min(room);
     let first = picked.saturating_sub(rows.saturating_sub(1));
+    let mut lines: Vec<Line> = Vec::new();
+    let mut whole = Vec::new();
     for (i, (text, what)) in list.iter().enumerate().skip(first).take(rows) {
-        let y = below - rows as u16 + (i - first) as u16;
-        pen.repeat(0, width, y, " ", Style::new());
         let chosen = i == picked;
         let style = if chosen {
             Style::new().invert()
@@ -393,8 +402,38 @@ fn offers(app: &App, look: &Look, pen: &mut Pen<'_>, below: u16) {
             Span::new(style, clean::line(text)),
             Span::new(Style::new().dimmed(), format!("  {}", clean::line(what))),
         ];
-        pen.line(0, y, width, &clip_spans(&line, width.into()));
+        if chosen && app.search.is_none() {
+            whole = hung(&line, width.into());
+        }
+        lines.push(clip_spans(&line, width.into()));
     }
+    // The chosen one is explained in full where there is room for it.
+    if !whole.is_empty() && lines.len() + whole.len() - 1 <= room {
+        lines.splice(picked - first..=picked - first, whole);
+    }
+    if rows < list.len() && app.search.is_none() && lines.len() < room {
+        let (from, to) = (first + 1, first + rows);
+        let more = match to < list.len() {
+            true => format!("; {} shows more", look.keys.label(Action::Down)),
+            false => String::new(),
+        };
+        let text = format!("  {from} to {to} of {}{more}", list.len());
+        lines.push(vec![Span::new(Style::new().dimmed(), text)]);
+    }
+    for (y, line) in (below - lines.len() as u16..below).zip(&lines) {
+        pen.repeat(0, width, y, " ", Style::new());
+        pen.line(0, y, width, line);
+    }
+}
+
+/// Wraps a line; what follows its first line is indented.
+fn hung(line: &[Span], columns: usize) -> Vec<Line> {
+    const INDENT: &str = "    ";
+    let mut lines = wrap_spans(line, columns.saturating_sub(INDENT.len()));
+    for line in lines.iter_mut().skip(1) {
+        line.insert(0, Span::plain(INDENT));
+    }
+    lines
 }
 
 /// Returns one line of a text, from its beginning or, if that would hide the first search word, from shortly before it.

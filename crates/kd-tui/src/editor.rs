@@ -5,6 +5,7 @@ mod folds;
 
 use crate::text::wrap;
 use folds::Folds;
+use kd_app::words::count;
 use std::borrow::Cow;
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
@@ -107,8 +108,8 @@ impl Editor {
 
     /// Inserts a pasted text at the cursor, as one edit. A long one is shown as `[pasted 500 lines]`.
     pub fn paste(&mut self, text: &str) {
-        let lines = text.lines().count();
-        self.paste_as(text, &format!("[pasted {lines} lines]"));
+        let lines = count(text.lines().count() as u64, "line");
+        self.paste_as(text, &format!("[pasted {lines}]"));
     }
 
     /// Inserts a text at the cursor, as one edit. A long one is shown as these words.

@@ -542,6 +542,7 @@ impl Log {
             .map(|(places, from, rows)| {
                 let cards = places.into_iter().filter_map(|place| {
                     let entry = self.cards.get(&place.item)?;
+                    let place = place.kept_in_view(entry.height(), from..from + rows);
                     Some(Placed {
                         item: place.item,
                         card: &entry.card,

@@ -17,6 +17,7 @@ use crate::text::style::{Styles, speaker};
 use crate::text::wrap::{Line, Span, wrap_spans};
 use crate::text::{clean, markdown};
 use anstyle::{AnsiColor, Style};
+use kd_app::words::count;
 use kd_core::looks;
 use kd_core::message::{Address, Message};
 use kd_core::names::KING;
@@ -196,7 +197,8 @@ impl Look {
         }
         // Only the length is saved.
         let sign = self.styles.glyph("▸", ">");
-        let text = format!("{sign} thought, {} chars", count(trace.thought));
+        let chars = count(trace.thought as u64, "char");
+        let text = format!("{sign} thought, {chars}");
         vec![vec![Span::new(
             Style::new().dimmed().italic(),
             crate::text::wrap::clip(&text, self.inner()),
@@ -209,7 +211,7 @@ impl Look {
             return Vec::new();
         }
         let style = Style::new().dimmed().italic();
-        let count = count(thinking.chars().count());
+        let chars = count(thinking.chars().count() as u64, "char");
         if self.unfolded {
             let mut lines = self.words(style, thinking.trim());
             lines.push(Line::new());
@@ -218,7 +220,7 @@ impl Look {
         let word = if goes_on { "thinks" } else { "thought" };
         let sign = self.styles.glyph("▸", ">");
         let text = format!(
-            "{sign} {word}, {count} chars{}{} shows it",
+            "{sign} {word}, {chars}{}{} shows it",
             self.dot(),
             self.keys.label(Action::Thinking)
         );
@@ -235,19 +237,6 @@ fn red() -> Style {
 
 fn yellow() -> Style {
     Style::new().fg_color(Some(AnsiColor::Yellow.into()))
-}
-
-/// Formats a number with commas.
-fn count(n: usize) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, d) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(d);
-    }
-    out
 }
 
 /// Formats a duration in its largest useful units.

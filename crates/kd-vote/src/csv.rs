@@ -9,12 +9,24 @@ pub type Row = (usize, Vec<String>);
 const END: &str = "\n\u{0}end\u{0}\n";
 
 /// Returns the cells by row. Quotes count only at the beginning of a cell, where they hold commas, line ends and doubled
-/// quotes; blank rows are left out.
+/// quotes; rows without content are left out.
 ///
 /// # Errors
 ///
 /// A quote that is never closed: the line on which its row begins.
 pub fn rows(text: &str) -> Result<Vec<Row>, usize> {
+    let mut rows = all_rows(text)?;
+    rows.retain(|(_, row)| !is_empty(row));
+    Ok(rows)
+}
+
+/// Returns whether no cell of a row has content.
+pub(crate) fn is_empty(row: &[String]) -> bool {
+    row.iter().all(|cell| cell.trim().is_empty())
+}
+
+/// Like [`rows`], with rows of empty cells; empty lines are left out.
+pub(crate) fn all_rows(text: &str) -> Result<Vec<Row>, usize> {
     let text = format!("{}{END}", text.trim_start_matches('\u{feff}'));
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
@@ -31,9 +43,7 @@ pub fn rows(text: &str) -> Result<Vec<Row>, usize> {
         if record.iter().any(|cell| cell.contains(END)) {
             return Err(line);
         }
-        if record.iter().any(|cell| !cell.trim().is_empty()) {
-            rows.push((line, record.iter().map(str::to_owned).collect()));
-        }
+        rows.push((line, record.iter().map(str::to_owned).collect()));
     }
     Ok(rows)
 }

@@ -28,7 +28,9 @@ mod ties;
 pub use amount::{Amount, NANOS, Nano, nanos};
 pub use ballot::{Ballot, Mark, Rank};
 pub use check::{CaseReport, Difference, check};
-pub use file::{Case, Expected, ReadError, RoundExpected, read_csv, read_json_lines};
+pub use file::{
+    Case, Expected, Notices, Place, ReadError, RoundExpected, read_csv, read_json_lines,
+};
 pub use limits::TooLarge;
 pub use methods::RULES;
 pub use nearest::nearest;
@@ -197,6 +199,23 @@ pub fn winners(rule: &Rule, ballots: &[Ballot], rules: &Rules) -> Vec<usize> {
     winners.sort_unstable();
     winners.dedup();
     winners
+}
+
+/// Counts for each pair of candidates how many voters rank the first above the second: `[first][second]`, with weights
+/// if the rule uses them.
+///
+/// ```
+/// use kd_vote::{Amount, Ballot, Rules, find, pairwise};
+///
+/// let ballots = [Ballot::ranking([0, 1]).times(2), Ballot::ranking([1, 0])];
+/// let pairs = pairwise(find("schulze").expect("a rule"), &ballots, &Rules::of(["tea", "coffee"]));
+/// assert_eq!((&pairs[0][1], &pairs[1][0]), (&Amount::whole(2), &Amount::whole(1)));
+/// ```
+pub fn pairwise(rule: &Rule, ballots: &[Ballot], rules: &Rules) -> Vec<Vec<Amount>> {
+    let poll = Poll::read(ballots, rules, Reads::Ranking, rule.weighted);
+    let duels = profile::Profile::of(&poll).duels();
+    let row = |row: Vec<Nano>| row.into_iter().map(Amount::of_nanos).collect();
+    duels.prefer.into_iter().map(row).collect()
 }
 
 /// Returns whether enough voters cast a readable ballot, and there are candidates.

@@ -10,6 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
 use support::{Home, PATIENCE, Said, pty, whole};
 
 /// Creates a home where `claude` and `codex` are scripted programs and `ann` is a script.
@@ -584,6 +585,50 @@ fn the_same_words_from_two_windows_are_both_said() {
         assert_eq!(said.count(), 2, "{words}: {}", chats[0].out);
     }
     assert_eq!(queues(&home), [""; 0].map(PathBuf::from), "all is said");
+}
+
+/// A message that waits in one window ends the turns of another one: the member that speaks may finish.
+#[test]
+fn a_message_that_waits_in_one_window_ends_the_turns_of_another() {
+    let bob = json!({"runs": [[{"text": "Bob's answer."}]]});
+    let home = Home::scripted(&[("ann", json!({"runs": []})), ("bob", bob)]);
+    let hold = home.path().join("hold");
+    std::fs::write(&hold, "").expect("written");
+    // The third answer, the first turn after the answers, ends when the file is gone.
+    let words = "cat > /dev/null; echo >> \"$1.calls\"; if [ $(wc -l < \"$1.calls\") = 3 ]; then \
+                 while [ -e \"$1\" ]; do sleep 0.05; done; fi; echo \"Ann's answer.\"";
+    let command = ["/bin/sh", "-c", words, "ann", &hold.display().to_string()];
+    let text = std::fs::read_to_string(home.config_file()).expect("its settings");
+    let mut config: Value = serde_json::from_str(&text).expect("JSON");
+    config["agents"]["ann"] = json!({"backend": "command", "dialect": "text", "command": command});
+    std::fs::write(home.config_file(), config.to_string()).expect("written");
+    let mut here = Chat::open(&home, &["chat", "--plain"]);
+    here.waits_for(&["/help lists"]);
+    here.types("First?\r");
+    here.waits_for(&["kd: your turn (2 answers)"]);
+    here.types("Second?\r");
+    let calls = || std::fs::read_to_string(home.path().join("hold.calls")).unwrap_or_default();
+    let begun = Instant::now();
+    while calls().lines().count() < 3 {
+        assert!(begun.elapsed() < PATIENCE, "ann was not asked again");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut there = Chat::open(&home, &["chat", "--plain"]);
+    there.waits_for(&["/help lists"]);
+    there.types("/auto 0\rThird?\r");
+    there.waits_for(&["your message waits for ann, which another program is asking"]);
+    std::fs::remove_file(&hold).expect("removed");
+    there.waits_for(&["kd: your turn (2 answers)"]);
+    here.waits_for(&["you spoke again"]);
+    for chat in [&mut here, &mut there] {
+        chat.types("/quit\r");
+    }
+    here.ends_with(0);
+    there.ends_with(0);
+    let messages = whole(&home.threads()[0]);
+    let from: Vec<&str> = messages.values().map(|m| m.from.as_str()).collect();
+    let of = |name: &str| from.iter().filter(|from| **from == name).count();
+    assert_eq!((of("king"), of("ann"), of("bob")), (3, 4, 3), "{from:?}");
 }
 
 #[test]

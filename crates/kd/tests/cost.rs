@@ -125,6 +125,54 @@ async fn the_limit_of_a_day_holds_for_all_runs_together() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_without_a_price_is_unknown_everywhere_also_on_this_machine() {
+    let (home, _server) = home(json!({})).await;
+    edit(&home, |config| {
+        config["agents"]["bob"]["model"] = json!("model-2");
+    });
+    let said = run(&home, &["ask", "Tabs or spaces?"]).await;
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let cost = run(&home, &["cost", "--json"]).await.json();
+    let of = |name: &str| {
+        let all = cost["by"].as_array().unwrap();
+        all.iter().find(|sum| sum["name"] == name).unwrap().clone()
+    };
+    assert!(of("ann")["usd"].as_f64().unwrap() > 0.0, "{cost}");
+    assert_eq!(
+        (&of("ann")["unpriced"], &of("bob")["unpriced"]),
+        (&json!(0), &json!(1))
+    );
+    assert_eq!(
+        (&of("bob")["usd"], &cost["today"]["unpriced"]),
+        (&Value::Null, &json!(1))
+    );
+    let shown = run(&home, &["cost"]).await.out;
+    let row = |name: &str| {
+        let mut lines = shown.lines().filter(|line| line.starts_with(name));
+        lines.next().unwrap_or_default().to_owned()
+    };
+    assert!(row("bob ").contains(" unknown "), "{shown}");
+    assert!(row("today ").contains(" ≥ $0.0"), "{shown}");
+    assert!(
+        !shown.contains("$0.00 ") && shown.contains("no price is known for 1 call:"),
+        "{shown}"
+    );
+    let plan = run(
+        &home,
+        &["deliberate", "--dry-run", "-m", "ann,bob", "A or B?"],
+    )
+    .await;
+    assert!(plan.out.contains("price unknown"), "{}", plan.out);
+    let said = run(&home, &["ask", "--max-usd", "1", "Tabs or spaces?"]).await;
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(
+        said.err.contains("the price of bob is unknown"),
+        "{}",
+        said.err
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_limit_of_the_day_needs_known_prices_too() {
     let (home, server) = home(json!({"usd_per_day": 1.0})).await;
     edit(&home, |config| {

@@ -64,6 +64,20 @@ fn on_terminal(home: &Home, args: &[&str], answer: Option<&str>) -> (String, u32
 }
 
 #[test]
+fn without_a_terminal_and_with_nothing_to_allow_trust_is_no_error() {
+    let home = Home::new(&json!({}));
+    let said = home.run(&["trust"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(
+        said.out
+            .ends_with("no file and no setting to allow; `kd trust --yes` lets agent programs trust the folder as it is\n"),
+        "{}",
+        said.out
+    );
+    assert_eq!(home.run(&["trust", "--list"]).out, "", "nothing is decided");
+}
+
+#[test]
 fn a_hostile_folder_runs_nothing_and_every_command_says_so_before_a_thread_is_opened() {
     let home = hostile();
     for args in [

@@ -95,7 +95,7 @@ fn check_passes_on_equal_records_and_fails_on_any_difference() {
     );
     assert!(
         said.out
-            .ends_with("1 polls · 2 winner sets · 0 rounds · no difference\n"),
+            .ends_with("polls: 1 · winner sets: 2 · rounds: 0 · no difference\n"),
         "{}",
         said.out
     );
@@ -145,7 +145,27 @@ fn errors_name_the_line_and_what_to_do() {
         (
             &["vote", "tally", "-r", "schultze", "-"],
             CIRCLE,
-            "did you mean schulze",
+            "help: did you mean schulze or schulze-margins? kd vote rules lists all rules\n",
+        ),
+        (
+            &["vote", "tally", "-r", "condorse", "-"],
+            CIRCLE,
+            "help: did you mean condorcet or weak-condorcet or condorcet-irv?",
+        ),
+        (
+            &["vote", "tally", "-r", "xyzzy", "-"],
+            CIRCLE,
+            "help: kd vote rules lists all rules\n",
+        ),
+        (
+            &["vote", "tally", "-r", "schulze", "-"],
+            "voter,choice\nann,A>B>C\n",
+            "stdin, line 2: `A>B>C` reads like a ranking",
+        ),
+        (
+            &["vote", "check", "-"],
+            "{\"voter\":\"ada\",\"choice\":\"A\"}\n{\"voter\":\"ada\",\"choice\":\"B\"}\n",
+            "stdin, line 2: `ada` has voted already (line 1)",
         ),
     ] {
         let said = fed(&home(), args, input);
@@ -156,6 +176,61 @@ fn errors_name_the_line_and_what_to_do() {
             said.err
         );
     }
+}
+
+#[test]
+fn a_rule_without_rounds_and_scores_shows_the_pairs() {
+    let csv =
+        "n,ranking\n42,Memphis>Nashville>Knoxville\n26,Nashville>Knoxville>Memphis\n7,Knoxville\n";
+    let said = fed(&home(), &["vote", "tally", "--rule", "schulze", "-"], csv);
+    let expected = [
+        "Pairs: votes for the row against the column",
+        "       1   2   3",
+        "   1   -  33   7  Knoxville",
+        "   2  42   -  42  Memphis",
+        "   3  68  26   -  Nashville",
+        "ballots counted: 75 of 75",
+        "schulze: Memphis · majority",
+    ];
+    assert_eq!(said.out.lines().collect::<Vec<_>>(), expected);
+    let said = fed(&home(), &["vote", "tally", "--rule", "borda", "-"], csv);
+    assert!(!said.out.contains("Pairs"), "{}", said.out);
+    let names: Vec<String> = (0..21).map(|n| format!("c{n:02}")).collect();
+    let many = format!("ranking\n{}\n", names.join(">"));
+    let said = fed(&home(), &["vote", "tally", "--rule", "schulze", "-"], &many);
+    assert!(
+        said.out
+            .starts_with("Pairs: not shown for 21 candidates (at most 20)\n"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn what_is_left_out_is_noted_and_the_ballots_are_counted() {
+    let csv = "voter,wieght,rank1,rank2\nada,2,A,A\n,,,\nbob,1,B,\ncyd,1,B,A\ndan,1,,\neve,1,A,\n";
+    let said = fed(&home(), &["vote", "tally", "-r", "irv", "-"], csv);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(
+        said.err,
+        "note: a ballot names `A` twice: only its first place counts (line 2)\n\
+         note: a row without content is left out (line 3)\n\
+         note: the column `wieght` is not read (line 1)\n"
+    );
+    assert!(said.out.contains("  exhausted: 1\n"), "{}", said.out);
+    let said = fed(&home(), &["vote", "tally", "-r", "borda", "-"], csv);
+    assert!(
+        said.out
+            .contains("abstained: 1 · it ranks nobody who can win\nballots counted: 4 of 5\n"),
+        "{}",
+        said.out
+    );
+    let poll = r#"{"candidates":["A"],"ballots":[["A"],["B"]]}"#;
+    let said = fed(&home(), &["vote", "tally", "-r", "irv", "-"], poll);
+    assert_eq!(
+        said.err,
+        "note: `B` is on 1 ballot but is not a candidate\n"
+    );
 }
 
 #[test]

@@ -54,6 +54,13 @@ impl Council {
         }
     }
 
+    /// Handles a message that waits in another process: as one that waits here, it ends this round.
+    pub(super) fn waits_elsewhere(&mut self) {
+        if let Some(round) = &mut self.round {
+            round.over = true;
+        }
+    }
+
     /// Handles a piece of an answer streamed by another process.
     pub(super) fn found_delta(&mut self, seat: SeatName, mut delta: Delta, fx: &mut Effects) {
         if !self.others.hold(&seat) && self.others.0.len() >= STREAMS_MAX {

@@ -35,7 +35,7 @@ pub(super) struct Round {
     /// Its maximum cost, without answers that are still missing. Tracked only if limits are set.
     pub(super) closing: Spent,
     pub(super) interrupted: bool,
-    /// Whether the user spoke again in another process.
+    /// Whether the user spoke again in another process, or a message waits there.
     pub(super) over: bool,
     /// Maximum turns after the answers, as set when the round began.
     pub(super) auto_messages: Option<u32>,

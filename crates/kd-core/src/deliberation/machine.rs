@@ -132,6 +132,8 @@ impl Machine for Deliberation {
             Input::Woke { timer } => self.bell(timer, &mut fx),
             // No delivery to track: the question is in the record.
             Input::Kept { .. } | Input::KeepFailed { .. } => {}
+            // It is about another question.
+            Input::FoundWaiting => {}
             // Other messages of the thread are not part of its question.
             Input::Freed { .. } => {}
         }

@@ -103,6 +103,14 @@ fn a_new_word_of_the_king_ends_the_turns_wherever_he_says_it() {
     assert_eq!(here.speaking(), ["claude", "codex", "cursor"]);
     assert!(here.prompt("codex").contains("king: stop that"));
 
+    // One that waits in another window, and is sent when the member is done, ends them too.
+    let mut waiting = talking();
+    waiting.feed(Input::FoundWaiting);
+    assert_eq!(waiting.speaking(), ["claude"], "it may finish");
+    waiting.answer("claude", "Well, and another thing.");
+    assert!(waiting.speaking().is_empty());
+    assert!(waiting.notices().concat().contains("you spoke again"));
+
     // A message older than the discussed one ends nothing.
     let mut older = talking();
     older.feed(king(1, "before all that"));

@@ -208,7 +208,7 @@ impl App {
             }
             Line::Wrong(why) => {
                 self.editor.give_back(&text, self.is_typed);
-                self.tell(why);
+                self.not_done(why);
             }
         }
     }

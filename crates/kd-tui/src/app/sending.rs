@@ -7,6 +7,7 @@ use crate::keymap::Action;
 use crate::keys::{Code, Key};
 use crate::text::{clean, wrap};
 pub use kd_app::shell::Output;
+use kd_app::words::count;
 use kd_app::{Said, Unsaid};
 use kd_core::mention;
 use kd_core::slash::Way;
@@ -328,10 +329,7 @@ impl App {
                 return self.refuse(format!("/bin/sh cannot be started: {error}"));
             }
         };
-        let lines = match output.lines {
-            1 => "1 line".to_owned(),
-            n => format!("{n} lines"),
-        };
+        let lines = count(output.lines as u64, "line");
         let ended = output.ended.as_deref().unwrap_or("exit status: 0");
         self.renote(line, &format!("ran {line}: {lines}, {ended}"));
         let gap = match self.editor.is_empty() {

@@ -5,6 +5,7 @@ use crate::clipboard;
 use crate::compare::Comparison;
 use crate::merge::Merge;
 use crate::text::clean;
+use kd_app::words::count;
 use kd_core::slash::{Part, Seating, Slash};
 use kd_core::{Event, Message, Op, SeatName};
 
@@ -13,7 +14,7 @@ impl App {
     pub(super) fn slash(&mut self, slash: Slash, fx: &mut Vec<Effect>) {
         match slash {
             Slash::Op(Op::Interrupt) if !self.can_stop() => {
-                self.tell("nobody is speaking: there is nothing to stop");
+                self.not_done("nobody is speaking: there is nothing to stop");
             }
             Slash::Op(Op::Interrupt) => self.stop(fx),
             Slash::Op(op) => {
@@ -101,7 +102,7 @@ impl App {
                 line.push_str(" (speaks)");
             }
             if let Some(used) = view.usage_by_seat.get(member) {
-                line.push_str(&format!(", {} tokens out", used.output_tokens));
+                line.push_str(&format!(", {} out", count(used.output_tokens, "token")));
             }
             lines.push(line);
         }
@@ -148,6 +149,7 @@ impl App {
         match sides.map(|sides| sides.map(|m| (m.from.clone(), clean::text(&m.body).into_owned())))
         {
             Ok(sides) => self.screen = Screen::Compare(Comparison::new(sides)),
+            Err(why) if names.is_some() => self.not_done(why),
             Err(why) => self.tell(why),
         }
     }
@@ -185,7 +187,7 @@ impl App {
                     .map(|m| format!("## {}\n\n{}\n", m.from, m.body.trim_end()))
                     .collect();
                 all.reverse();
-                (!all.is_empty()).then(|| (all.join("\n"), format!("{} messages", all.len())))
+                (!all.is_empty()).then(|| (all.join("\n"), count(all.len() as u64, "message")))
             }
         };
         match found {

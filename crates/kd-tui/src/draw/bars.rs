@@ -92,8 +92,8 @@ fn hint(look: &Look, action: Action, what: &str) -> String {
 }
 
 /// Builds the status line: activity (unless shown by the `strip`), what is below, and the keys available now; most
-/// important first, cut at the right.
-pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line {
+/// important first. What does not fit is left out, except the first part, which takes up to `rows` lines.
+pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize, rows: usize) -> Vec<Line> {
     let dim = Style::new().dimmed();
     let strong = Style::new().bold();
     let dot = look.styles.glyph(" · ", " - ");
@@ -199,17 +199,18 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
     }
     let room = width.saturating_sub(wrap::width(&right) + 2);
     let mut used = 1;
+    let mut lines = Vec::new();
     line.push(Span::plain(" "));
-    for (i, (style, part)) in parts.into_iter().enumerate() {
+    for (i, (style, mut part)) in parts.into_iter().enumerate() {
         let lead = if i == 0 { "" } else { dot };
+        if i == 0 {
+            let (above, last) = broken(&part, room.saturating_sub(1), rows);
+            let above = above.into_iter().map(|text| Span::new(style, text));
+            lines.extend(above.map(|text| vec![Span::plain(" "), text]));
+            part = last;
+        }
         let needs = wrap::width(lead) + wrap::width(&part);
         if used + needs > room {
-            // The first part is cut rather than dropped.
-            if i == 0 {
-                let cut = wrap::clip(&part, room.saturating_sub(1));
-                used += wrap::width(&cut);
-                line.push(Span::new(style, cut));
-            }
             break;
         }
         used += needs;
@@ -222,5 +223,18 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
         let style = Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
         line.push(Span::new(style, right));
     }
-    line
+    lines.push(line);
+    lines
+}
+
+/// Breaks a text into at most `rows` lines. Returns all but the last, and the last, which is cut if it does not fit.
+fn broken(text: &str, columns: usize, rows: usize) -> (Vec<String>, String) {
+    let mut lines = wrap::wrap(text, columns);
+    let mut last = lines.split_off(lines.len().min(rows.max(1)).saturating_sub(1));
+    let last = match last.len() {
+        0 => String::new(),
+        1 => last.remove(0),
+        _ => wrap::clip(&last.join(" "), columns),
+    };
+    (lines, last)
 }

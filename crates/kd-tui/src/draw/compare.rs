@@ -1,12 +1,13 @@
 //! Draws two answers beside each other, with the words that differ marked, and the parts of answers to tick.
 
 use super::pen::Pen;
-use crate::compare::Comparison;
+use crate::compare::{Comparison, Side};
 use crate::merge::Merge;
 use crate::panels::Look;
 use crate::text::clean;
-use crate::text::wrap::{self, Line, Span, clip_spans, wrap_spans};
-use anstyle::{AnsiColor, Style};
+use crate::text::wrap::{self, Line, Span, clip_spans};
+use anstyle::Style;
+use kd_app::words::{count, grouped};
 
 /// Minimum columns for two texts beside each other.
 const BESIDE_FROM: u16 = 60;
@@ -15,26 +16,27 @@ const BESIDE_FROM: u16 = 60;
 pub(super) fn comparison(shown: &mut Comparison, look: &Look, pen: &mut Pen<'_>, top: u16) {
     let area = pen.buffer.area;
     let beside = area.width >= BESIDE_FROM;
+    // A margin at the left, and around the bar.
     let columns = match beside {
-        true => (area.width - 3) / 2,
-        false => area.width,
+        true => (area.width - 4) / 2,
+        false => area.width - 2,
     };
-    let lines = |at: usize| {
-        let ((name, text), differs) = (&shown.sides[at], &shown.differs[at]);
-        let (mark, style) = look.speaker(name);
-        let count = differs.iter().filter(|d| **d).count();
-        let facts = format!(" {count} of {} words differ", differs.len());
+    let sides = shown.lay(columns.into(), look.styles);
+    let lines = |side: &Side| {
+        let (mark, style) = look.speaker(&side.name);
+        let words = count(side.words as u64, "word");
+        let facts = format!(" {} of {words} differ", grouped(side.differ as u64));
         let mut lines = vec![
             vec![
-                Span::new(style, format!("{mark} {}", clean::line(name))),
+                Span::new(style, format!("{mark} {}", clean::line(&side.name))),
                 Span::new(Style::new().dimmed(), facts),
             ],
             Line::new(),
         ];
-        lines.extend(marked(text, differs, columns.into()));
+        lines.extend(side.lines.iter().cloned());
         lines
     };
-    let (left, right) = (lines(0), lines(1));
+    let (left, right) = (lines(&sides[0]), lines(&sides[1]));
     let rows = usize::from(area.height - top - 1);
     let all = match beside {
         true => left.len().max(right.len()),
@@ -49,11 +51,11 @@ pub(super) fn comparison(shown: &mut Comparison, look: &Look, pen: &mut Pen<'_>,
         let y = top + y as u16;
         if beside {
             if let Some(line) = left.get(at) {
-                pen.line(0, y, columns, line);
+                pen.line(1, y, columns + 1, line);
             }
-            pen.line(columns + 1, y, area.width, &bar);
+            pen.line(columns + 2, y, area.width, &bar);
             if let Some(line) = right.get(at) {
-                pen.line(columns + 3, y, area.width, line);
+                pen.line(columns + 4, y, area.width, line);
             }
         } else {
             let line = match at.checked_sub(left.len() + 1) {
@@ -61,37 +63,11 @@ pub(super) fn comparison(shown: &mut Comparison, look: &Look, pen: &mut Pen<'_>,
                 None => left.get(at),
             };
             if let Some(line) = line {
-                pen.line(0, y, columns, line);
+                pen.line(1, y, columns + 1, line);
             }
         }
     }
     hint(" Up Down PgUp PgDn scroll; any other key goes back", pen);
-}
-
-/// Wraps a text; words that differ are underlined and colored.
-fn marked(text: &str, differs: &[bool], columns: usize) -> Vec<Line> {
-    let strong = Style::new()
-        .underline()
-        .fg_color(Some(AnsiColor::Yellow.into()));
-    let mut differs = differs.iter();
-    let mut lines = Vec::new();
-    for line in clean::text(text).lines() {
-        let mut spans = Line::new();
-        let indent = line.len() - line.trim_start().len();
-        spans.push(Span::plain(&line[..indent]));
-        for (at, word) in line.split_whitespace().enumerate() {
-            if at > 0 {
-                spans.push(Span::plain(" "));
-            }
-            let style = match differs.next() {
-                Some(true) => strong,
-                _ => Style::new(),
-            };
-            spans.push(Span::new(style, word));
-        }
-        lines.extend(wrap_spans(&spans, columns));
-    }
-    lines
 }
 
 /// Draws the parts of answers to tick below `top`.

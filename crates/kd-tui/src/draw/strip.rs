@@ -4,6 +4,7 @@
 use crate::panels::{Look, length, since};
 use crate::text::wrap::{Line, Span, clip_spans, line_width};
 use anstyle::{AnsiColor, Style};
+use kd_app::words::count;
 use kd_core::Usage;
 use kd_core::message::{Message, Status};
 use kd_core::view::{Content, State, Trace, Turn, View};
@@ -218,10 +219,8 @@ fn facts(one: &Spoke<'_>, level: u8) -> String {
 /// Returns tokens and cost, each after a space.
 fn used(used: &Usage) -> String {
     let mut facts = String::new();
-    let tokens = used.output_tokens;
-    if tokens > 0 {
-        let noun = if tokens == 1 { "token" } else { "tokens" };
-        facts.push_str(&format!(" {tokens} {noun}"));
+    if used.output_tokens > 0 {
+        facts.push_str(&format!(" {}", count(used.output_tokens, "token")));
     }
     if let Some(price) = used.price() {
         facts.push_str(&format!(" {price}"));

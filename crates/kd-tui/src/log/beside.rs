@@ -27,6 +27,22 @@ pub(super) struct Place {
     pub(super) height: usize,
 }
 
+impl Place {
+    /// Moves a card that is shorter than its row down, into the visible lines of the block, as far as the row allows. Its
+    /// beginning stays visible until its text fills the window, then its end does: an answer that still grows is not
+    /// hidden by longer ones beside it. `lines` is the number of lines that it needs.
+    pub(super) fn kept_in_view(self, lines: usize, visible: Range<usize>) -> Self {
+        let above = visible.start.saturating_sub(self.y);
+        let end = visible.end.min(self.y + self.height);
+        let down = above.min(end.saturating_sub(self.y + lines));
+        Self {
+            y: self.y + down,
+            height: self.height - down,
+            ..self
+        }
+    }
+}
+
 /// An answer: its member and when it was asked and ended.
 struct Asked<'a> {
     from: &'a str,
@@ -136,6 +152,29 @@ mod tests {
             (2, COLUMNS_MAX),
             "no wider than prose can be read"
         );
+    }
+
+    #[test]
+    fn a_short_card_of_a_tall_row_stays_in_the_window() {
+        let place = Place {
+            item: 1,
+            x: 50,
+            y: 10,
+            width: 50,
+            height: 100,
+        };
+        let kept = |lines, visible| {
+            let kept = place.kept_in_view(lines, visible);
+            assert_eq!(kept.y + kept.height, place.y + place.height);
+            kept.y
+        };
+        assert_eq!(kept(5, 0..40), 10, "its beginning is visible");
+        assert_eq!(kept(5, 60..100), 60, "it fits into the window");
+        assert_eq!(kept(60, 60..100), 40, "its end is at the end of the window");
+        assert_eq!(kept(60, 30..70), 10, "its end is not needed to see text");
+        assert_eq!(kept(100, 60..110), 10, "it is as high as the row");
+        assert_eq!(kept(5, 105..120), 105, "no lower than the row");
+        assert_eq!(kept(5, 110..120), 105);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! A message on disk, from the user or a member, complete or partial.
 
-use super::{Body, Card, Look, count, length, since};
+use super::{Body, Card, Look, length, since};
 use crate::keymap::Action;
 use crate::text::clean;
 use crate::text::wrap::Line;
 use anstyle::Style;
+use kd_app::words::count;
 use kd_core::Usage;
 use kd_core::media;
 use kd_core::message::{Address, Message, Status, folded};
@@ -64,10 +65,9 @@ pub(super) fn fold<'m>(body: &'m str, look: &Look) -> Option<(&'m str, usize)> {
 /// Builds the line below a folded message.
 pub(super) fn folds(more: usize, look: &Look) -> Vec<Line> {
     let key = look.styles.glyph("▸", ">");
-    let lines = if more == 1 { "line" } else { "lines" };
     let line = format!(
-        "{key} {} more {lines}{}{} shows them",
-        count(more),
+        "{key} {}{}{} shows them",
+        count(more as u64, "more line"),
         look.dot(),
         look.keys.label(Action::Thinking)
     );
@@ -117,14 +117,10 @@ pub(super) fn facts(
         facts.push("late".to_owned());
     }
     if let Some(tools) = trace.map(|t| t.tools).filter(|n| *n > 0) {
-        facts.push(if tools == 1 {
-            "1 tool".to_owned()
-        } else {
-            format!("{tools} tools")
-        });
+        facts.push(count(tools.into(), "tool"));
     }
     if let Some(usage) = usage.filter(|u| u.output_tokens > 0) {
-        facts.push(format!("{} tokens", count(usage.output_tokens as usize)));
+        facts.push(count(usage.output_tokens, "token"));
     }
     let at = message.at.to_zoned(look.zone.clone());
     let today = look.now.to_zoned(look.zone.clone()).date() == at.date();

@@ -1,11 +1,12 @@
 //! A growing answer, rendered as it arrives.
 
 use super::waiting;
-use super::{Body, Card, Look, count};
+use super::{Body, Card, Look};
 use crate::text::clean;
 use crate::text::growing::Growing;
 use crate::text::wrap::{Span, clip};
 use anstyle::Style;
+use kd_app::words::count;
 use kd_core::view::{State, Turn};
 
 /// Builds its card.
@@ -15,7 +16,7 @@ pub(super) fn card(turn: &Turn, look: &Look, growing: &mut Growing) -> Card {
     let what = match (&turn.state, turn.chars) {
         (State::Whole(_), _) => "being written".to_owned(),
         (_, 0) => format!("thinking{dot}{}", waiting::elapsed(turn, look)),
-        (_, n) => format!("streaming{dot}{} chars", count(n)),
+        (_, n) => format!("streaming{dot}{}", count(n as u64, "char")),
     };
     let other = if turn.id.is_none() {
         format!("{dot}another program asked")

@@ -6,13 +6,18 @@
 //! the rule, `rounds` of an instant-runoff with its `rules` in RCTab's terms.
 
 mod csv;
+mod names;
+mod notices;
 mod rctab;
+mod strict;
 
 pub use csv::read_csv;
+pub use notices::{Notices, Place};
 
 use super::amount::{NANOS, Nano, nanos};
 use super::ballot::{Ballot, Mark, Rank};
 use super::rules::Rules;
+use names::{BadName, Names, fold};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +36,8 @@ pub struct Case {
     pub expected: Expected,
     /// Names on ballots that are not candidates, and on how many ballots.
     pub strangers: BTreeMap<String, u64>,
+    /// What is left out, or counted otherwise than somebody may expect.
+    pub notices: Notices,
 }
 
 /// Another program's results.
@@ -67,6 +74,34 @@ pub struct ReadError {
 
 const SHAPES: &str = r#"a poll is {"candidates": ["A", "B"], "ballots": [["A", "B"], {"n": 3, "ranks": ["B"]}]}; a ballot is {"voter": "ada", "choice": "A"}"#;
 
+/// What to write instead, in each format.
+struct Hints {
+    ranking: &'static str,
+    spelling: &'static str,
+    shapes: &'static str,
+}
+
+/// What to write instead, in JSON.
+const HINTS: Hints = Hints {
+    ranking: r#"write {"ranks": ["A", "B", "C"]}; if it is the name of one candidate, list all: {"candidates": ["A", "B"]}"#,
+    spelling: r#"write each name in one way; if both are candidates, list all: {"candidates": ["A", "a"]}"#,
+    shapes: SHAPES,
+};
+
+impl Hints {
+    fn bad_name(&self, bad: &BadName) -> ReadError {
+        let hint = match bad {
+            BadName::Ranking { .. } => self.ranking,
+            BadName::Spelling { .. } => self.spelling,
+        };
+        ReadError {
+            line: bad.line(),
+            what: bad.to_string(),
+            hint: hint.into(),
+        }
+    }
+}
+
 /// The reason why an object is not a ballot.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 enum BadBallot {
@@ -80,6 +115,24 @@ enum BadBallot {
         found: &'static str,
         wanted: &'static str,
     },
+    /// Two keys for one thing.
+    #[error("it has `{0}` and `{1}`, which are for the same thing: keep one of them")]
+    Both(&'static str, &'static str),
+    /// A score that is no number.
+    #[error("the score of `{who}` is {found}: write a number, or null for a blank")]
+    Score { who: String, found: &'static str },
+    /// Points without names, and nobody knows whose they are.
+    #[error(
+        "`{key}` needs a number for each candidate (numbers: {found}, candidates: {candidates}): list the candidates, or write points by name"
+    )]
+    ScoresList {
+        key: &'static str,
+        found: usize,
+        candidates: usize,
+    },
+    /// A voter that has voted already.
+    #[error("`{voter}` has voted already ({first}): a voter has one ballot")]
+    Again { voter: String, first: Place },
     /// The number of voters is not a whole number.
     #[error("`n` is {0}: how many cast this ballot, a whole number")]
     Count(String),
@@ -110,8 +163,13 @@ pub fn read_json_lines(text: &str) -> Result<Vec<Case>, ReadError> {
             what,
             hint: SHAPES.into(),
         };
-        let value: Value =
-            serde_json::from_str(line).map_err(|e| fail(format!("this is not JSON: {e}")))?;
+        let value = strict::parse(line).map_err(|e| {
+            fail(if e.is_data() {
+                e.to_string()
+            } else {
+                format!("this is not JSON: {e}")
+            })
+        })?;
         let Value::Object(object) = value else {
             return Err(fail(format!(
                 "this is {}, but a poll or a ballot is an object",
@@ -138,7 +196,7 @@ pub fn read_json_lines(text: &str) -> Result<Vec<Case>, ReadError> {
                 hint: "give a file either polls or ballots".into(),
             });
         }
-        cases.push(gather(loose)?);
+        cases.push(gather(loose, &HINTS)?);
     }
     if cases.is_empty() {
         return Err(ReadError {
@@ -161,6 +219,19 @@ const MARKS: [&str; 8] = [
     "trail",
 ];
 
+/// The other keys of a ballot.
+const DETAILS: [&str; 9] = [
+    "n",
+    "count",
+    "voter",
+    "member",
+    "weight",
+    "confidence",
+    "reliability",
+    "family",
+    "predicted",
+];
+
 /// Parses a poll in one line.
 fn poll(mut object: Map<String, Value>, line: usize) -> Result<Case, ReadError> {
     let fail = |what: String| ReadError {
@@ -172,40 +243,19 @@ fn poll(mut object: Map<String, Value>, line: usize) -> Result<Case, ReadError> 
         Some(Value::Array(ballots)) => ballots,
         _ => return Err(fail("`ballots` is not a list".into())),
     };
-    let candidates = match object.get("candidates") {
-        Some(Value::Number(n)) => match n.as_u64() {
-            Some(n) if n <= CANDIDATES_MAX => (0..n).map(|c| c.to_string()).collect(),
-            _ => {
-                return Err(fail(format!(
-                    "`candidates` is {n}: a number from 0 to {CANDIDATES_MAX}, or a list of names"
-                )));
-            }
-        },
-        Some(Value::Array(names)) => names
-            .iter()
-            .map(name)
-            .collect::<Option<Vec<String>>>()
-            .ok_or_else(|| fail("`candidates` has an entry that is not a name".into()))?,
-        Some(other) => {
-            return Err(fail(format!(
-                "`candidates` is {}: give a number or a list of names",
-                kind(other)
-            )));
-        }
-        None => {
-            let objects = ballots.iter().map(|b| match b {
-                Value::Array(_) => BTreeMap::from([("ranks", b)]),
-                Value::Object(o) => o.iter().map(|(k, v)| (k.as_str(), v)).collect(),
-                _ => BTreeMap::new(),
-            });
-            names_of(objects)
-        }
-    };
-    let mut reader = Reader::new(candidates, &object, line)?;
+    let listed = listed(object.get("candidates")).map_err(|why| fail(why.to_string()))?;
+    let places = (1..).map(|ballot| Place { line, ballot });
+    let mut reader = Reader::new(listed, ballots.iter().zip(places), &object, line, &HINTS)?;
     let ballots: Vec<Ballot> = ballots
         .iter()
         .enumerate()
-        .map(|(at, ballot)| reader.ballot(ballot, line, at + 1))
+        .map(|(at, ballot)| {
+            let ballot_place = Place {
+                line,
+                ballot: at + 1,
+            };
+            reader.ballot(ballot, ballot_place)
+        })
         .collect::<Result<_, _>>()?;
     let mut rules = Rules::of(reader.names.clone());
     settings(&mut rules, &object);
@@ -226,39 +276,76 @@ fn poll(mut object: Map<String, Value>, line: usize) -> Result<Case, ReadError> 
         ballots,
         expected,
         strangers: reader.strangers,
+        notices: reader.notices,
     })
 }
 
 /// More would make a pairwise table too large for memory.
 const CANDIDATES_MAX: u64 = 4096;
 
+/// The reason why a list of candidates cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum BadList {
+    #[error("`candidates` is {0}: a number from 0 to {CANDIDATES_MAX}, or a list of names")]
+    Number(String),
+    #[error("`candidates` has an entry that is not a name")]
+    Entry,
+    #[error("`candidates` is {0}: give a number or a list of names")]
+    Shape(&'static str),
+}
+
+/// Returns the candidates that a poll lists, if it does.
+fn listed(value: Option<&Value>) -> Result<Option<Vec<String>>, BadList> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Number(n)) => match n.as_u64() {
+            Some(n) if n <= CANDIDATES_MAX => Ok(Some((0..n).map(|c| c.to_string()).collect())),
+            _ => Err(BadList::Number(n.to_string())),
+        },
+        Some(Value::Array(names)) => {
+            let names = names.iter().map(name).collect::<Option<Vec<String>>>();
+            names.map(Some).ok_or(BadList::Entry)
+        }
+        Some(other) => Err(BadList::Shape(kind(other))),
+    }
+}
+
 /// Collects the ballots of one poll, one per line; a line with `candidates` names all candidates.
-fn gather(lines: Vec<(usize, Map<String, Value>)>) -> Result<Case, ReadError> {
+fn gather(lines: Vec<(usize, Map<String, Value>)>, hints: &Hints) -> Result<Case, ReadError> {
     let first = lines.first().map_or(1, |(line, _)| *line);
-    let mut head = Map::new();
+    let mut head: Option<(usize, Map<String, Value>)> = None;
     let mut ballots = Vec::new();
     for (line, object) in lines {
-        if object.contains_key("candidates") {
-            head.extend(object);
+        let fail = |what: String| ReadError {
+            line,
+            what,
+            hint: hints.shapes.into(),
+        };
+        if !object.contains_key("candidates") {
+            ballots.push((Value::Object(object), Place::of(line)));
+        } else if let Some((there, _)) = head {
+            return Err(fail(format!(
+                "line {there} lists the candidates already: list all of them once"
+            )));
+        } else if let Some(key) = MARKS.iter().find(|key| object.contains_key(**key)) {
+            return Err(fail(format!(
+                "this has `candidates` and `{key}`: write the candidates into a line of their own"
+            )));
         } else {
-            ballots.push((line, object));
+            head = Some((line, object));
         }
     }
-    let named: Option<Vec<String>> = head
-        .get("candidates")
-        .and_then(Value::as_array)
-        .map(|list| list.iter().filter_map(name).collect());
-    let candidates = named.unwrap_or_else(|| {
-        names_of(
-            ballots
-                .iter()
-                .map(|(_, b)| b.iter().map(|(k, v)| (k.as_str(), v)).collect()),
-        )
-    });
-    let mut reader = Reader::new(candidates, &head, first)?;
+    let (head_line, head) = head.unwrap_or_else(|| (first, Map::new()));
+    let listed = listed(head.get("candidates")).map_err(|why| ReadError {
+        line: head_line,
+        what: why.to_string(),
+        hint: hints.shapes.into(),
+    })?;
+    let each = ballots.iter().map(|(ballot, at)| (ballot, *at));
+    let mut reader = Reader::new(listed, each, &head, head_line, hints)?;
     let read = ballots
-        .into_iter()
-        .map(|(line, b)| reader.ballot(&Value::Object(b), line, 0))
+        .iter()
+        .map(|(ballot, at)| reader.ballot(ballot, *at))
         .collect::<Result<Vec<_>, _>>()?;
     let mut rules = Rules::of(reader.names.clone());
     settings(&mut rules, &head);
@@ -270,6 +357,7 @@ fn gather(lines: Vec<(usize, Map<String, Value>)>) -> Result<Case, ReadError> {
         ballots: read,
         expected: Expected::default(),
         strangers: reader.strangers,
+        notices: reader.notices,
     })
 }
 
@@ -284,38 +372,6 @@ fn settings(rules: &mut Rules, object: &Map<String, Value>) {
     if let Some(points) = object.get("points_max").and_then(Value::as_u64) {
         rules.points = points;
     }
-}
-
-/// Returns all names on ballots that list no candidates, sorted: the order of ballots must not matter.
-fn names_of<'v>(ballots: impl Iterator<Item = BTreeMap<&'v str, &'v Value>>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    let mut take = |value: &Value| {
-        if let Some(n) = name(value).filter(|n| n != OVERVOTE && !n.is_empty()) {
-            names.push(n);
-        }
-    };
-    for ballot in ballots {
-        for key in MARKS {
-            match ballot.get(key) {
-                Some(Value::Array(list)) => {
-                    for item in list {
-                        match item {
-                            Value::Array(several) => several.iter().for_each(&mut take),
-                            one => take(one),
-                        }
-                    }
-                }
-                Some(Value::Object(each)) => {
-                    each.keys().for_each(|k| take(&Value::String(k.clone())))
-                }
-                Some(one) => take(one),
-                None => {}
-            }
-        }
-    }
-    names.sort_unstable();
-    names.dedup();
-    names
 }
 
 const OVERVOTE: &str = "OVERVOTE";
@@ -339,6 +395,29 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
+/// Returns whether a rank or a choice is left blank.
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns the points of a candidate; `None` for a blank.
+fn points(who: &str, value: &Value) -> Result<Option<Nano>, BadBallot> {
+    match value {
+        Value::Null => Ok(None),
+        other => other
+            .as_f64()
+            .map(|score| Some(nanos(score)))
+            .ok_or_else(|| BadBallot::Score {
+                who: who.to_owned(),
+                found: kind(other),
+            }),
+    }
+}
+
 /// Resolves candidate names while ballots are read.
 struct Reader {
     names: Vec<String>,
@@ -346,15 +425,36 @@ struct Reader {
     /// Excluded candidates may appear on ballots without a warning.
     excluded: BTreeSet<String>,
     strangers: BTreeMap<String, u64>,
+    notices: Notices,
+    /// The voters so far, without differences of case and blanks: each as written, and where.
+    voters: BTreeMap<String, (String, Place)>,
+    /// Whether the poll says itself what a name written twice means (RCTab).
+    has_rules: bool,
+    /// Whether numbers can be places in the list of candidates, because none is a name.
+    by_place: bool,
+    hint: &'static str,
     line: usize,
+    /// The ballot that is read.
+    at: Place,
 }
 
 impl Reader {
-    fn new(
-        names: Vec<String>,
+    /// `listed`: the candidates, if the poll lists them.
+    fn new<'v>(
+        listed: Option<Vec<String>>,
+        ballots: impl Iterator<Item = (&'v Value, Place)>,
         object: &Map<String, Value>,
         line: usize,
+        hints: &Hints,
     ) -> Result<Self, ReadError> {
+        let (names, notices) = match listed {
+            Some(names) => (names, Notices::default()),
+            None => {
+                let mut found = Names::default();
+                ballots.for_each(|(ballot, at)| found.add(ballot, at));
+                found.candidates().map_err(|bad| hints.bad_name(&bad))?
+            }
+        };
         let places: BTreeMap<String, usize> = names.iter().cloned().zip(0..).collect();
         let fail = |what: String| ReadError {
             line,
@@ -379,12 +479,22 @@ impl Reader {
         }
         let excluded = object.get("excluded").and_then(Value::as_array);
         let excluded = excluded.into_iter().flatten().filter_map(name).collect();
+        let is_number = |name: &String| name.bytes().all(|b| b.is_ascii_digit());
+        let counted = (0..names.len()).map(|n| n.to_string());
+        let by_place =
+            !names.iter().any(is_number) || names.iter().eq(&counted.collect::<Vec<_>>());
         Ok(Self {
             names,
             places,
             excluded,
             strangers: BTreeMap::new(),
+            notices,
+            voters: BTreeMap::new(),
+            has_rules: object.contains_key("rules") || object.contains_key("rounds"),
+            by_place,
+            hint: hints.shapes,
             line,
+            at: Place::of(line),
         })
     }
 
@@ -394,6 +504,7 @@ impl Reader {
                 Some(place) => Some(*place),
                 None => n
                     .as_u64()
+                    .filter(|_| self.by_place)
                     .map(|n| n as usize)
                     .filter(|n| *n < self.names.len()),
             },
@@ -410,16 +521,18 @@ impl Reader {
         who
     }
 
-    /// Parses a ballot. `at`: its position within a line, 1-based; 0 if the line is the ballot.
-    fn ballot(&mut self, value: &Value, line: usize, at: usize) -> Result<Ballot, ReadError> {
+    /// Parses a ballot.
+    fn ballot(&mut self, value: &Value, at: Place) -> Result<Ballot, ReadError> {
+        self.at = at;
+        let hint = self.hint;
         let fail = |what: String| ReadError {
-            line,
-            what: if at > 0 {
-                format!("ballot {at}: {what}")
+            line: at.line,
+            what: if at.ballot > 0 {
+                format!("ballot {}: {what}", at.ballot)
             } else {
                 what
             },
-            hint: SHAPES.into(),
+            hint: hint.into(),
         };
         match value {
             Value::Array(ranks) => Ok(Ballot::new(self.ranking(ranks))),
@@ -432,6 +545,17 @@ impl Reader {
     }
 
     fn object(&mut self, object: &Map<String, Value>) -> Result<Ballot, BadBallot> {
+        for keys in [&["n", "count"], &["voter", "member"]] {
+            let [one, other] = *keys;
+            if object.contains_key(one) && object.contains_key(other) {
+                return Err(BadBallot::Both(one, other));
+            }
+        }
+        for key in object.keys() {
+            if !MARKS.contains(&key.as_str()) && !DETAILS.contains(&key.as_str()) {
+                self.notices.add(format!("`{key}` is not read"), self.at);
+            }
+        }
         let mut ballot = Ballot::new(self.mark(object)?);
         if let Some(n) = object.get("n").or_else(|| object.get("count")) {
             ballot.count = n.as_u64().ok_or_else(|| BadBallot::Count(n.to_string()))?;
@@ -452,13 +576,16 @@ impl Reader {
         ballot.weight = number("weight", 1e9)?.unwrap_or(NANOS);
         ballot.confidence = number("confidence", 1.0)?;
         ballot.reliability = number("reliability", 1.0)?;
-        let text = |keys: [&str; 2]| {
-            keys.iter()
-                .find_map(|k| object.get(*k))
-                .and_then(Value::as_str)
+        ballot.voter = match object.get("voter").or_else(|| object.get("member")) {
+            None | Some(Value::Null) => String::new(),
+            Some(value) => name(value).ok_or(BadBallot::Shape {
+                key: "voter",
+                found: kind(value),
+                wanted: "a name",
+            })?,
         };
-        ballot.voter = text(["voter", "member"]).unwrap_or_default().into();
-        ballot.family = text(["family", "family"]).map(Into::into);
+        self.votes_once(&ballot.voter)?;
+        ballot.family = object.get("family").and_then(name);
         ballot.predicted = match object.get("predicted") {
             Some(Value::Object(shares)) => self
                 .names
@@ -473,9 +600,36 @@ impl Reader {
         Ok(ballot)
     }
 
+    /// Refuses a second ballot of a voter.
+    fn votes_once(&mut self, voter: &str) -> Result<(), BadBallot> {
+        if voter.trim().is_empty() {
+            return Ok(());
+        }
+        let voter = voter.trim().to_owned();
+        match self.voters.get(&fold(&voter)) {
+            Some((other, first)) if *other == voter => Err(BadBallot::Again {
+                voter,
+                first: *first,
+            }),
+            Some((other, _)) => {
+                let what = format!("`{voter}` and `{other}` are counted as two voters");
+                self.notices.add(what, self.at);
+                Ok(())
+            }
+            None => {
+                self.voters.insert(fold(&voter), (voter, self.at));
+                Ok(())
+            }
+        }
+    }
+
     fn mark(&mut self, object: &Map<String, Value>) -> Result<Mark, BadBallot> {
-        let Some((key, value)) = MARKS.iter().find_map(|k| object.get(*k).map(|v| (*k, v))) else {
-            return Err(BadBallot::NoMark);
+        let mut marks = MARKS.iter().filter_map(|k| Some((*k, object.get(*k)?)));
+        let mut given = marks.clone().filter(|(_, value)| !value.is_null());
+        let (key, value) = match (given.next(), given.next()) {
+            (Some((one, _)), Some((other, _))) => return Err(BadBallot::Both(one, other)),
+            (Some(mark), None) => mark,
+            (None, _) => marks.next().ok_or(BadBallot::NoMark)?,
         };
         let shape = |wanted: &'static str| BadBallot::Shape {
             key,
@@ -486,6 +640,12 @@ impl Reader {
         Ok(match key {
             "choice" | "key" => match value {
                 Value::Null => Mark::Unreadable("it chooses nobody".into()),
+                Value::String(text) if text.trim().is_empty() => {
+                    Mark::Unreadable("it chooses nobody".into())
+                }
+                Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+                    return Err(shape("one name"));
+                }
                 _ => match self.place(value) {
                     Some(c) => Mark::Choice(c),
                     None => {
@@ -498,16 +658,8 @@ impl Reader {
                 self.ranking(ranks)
             }
             "scores" | "points" => Mark::Scores(match value {
-                Value::Array(list) => list.iter().map(|s| s.as_f64().map(nanos)).collect(),
-                Value::Object(each) => {
-                    for stranger in each.keys().filter(|k| !self.places.contains_key(*k)) {
-                        *self.strangers.entry(stranger.clone()).or_default() += 1;
-                    }
-                    self.names
-                        .iter()
-                        .map(|n| each.get(n).and_then(Value::as_f64).map(nanos))
-                        .collect()
-                }
+                Value::Array(list) => self.scores(key, list)?,
+                Value::Object(each) => self.scores_by_name(each)?,
                 _ => {
                     return Err(shape(
                         "points by name, or a list in the order of the candidates",
@@ -519,6 +671,7 @@ impl Reader {
                 let mut set = Vec::new();
                 for name in names {
                     match self.place(name) {
+                        Some(c) if set.contains(&c) => self.twice(c, "it is approved once"),
                         Some(c) => set.push(c),
                         None => {
                             self.stranger(name);
@@ -529,25 +682,56 @@ impl Reader {
             }
             _ => {
                 let trail = list("a list of choices, null where there was none")?;
-                Mark::Trail(trail.iter().map(|c| self.place(c)).collect())
+                let mut read = Vec::with_capacity(trail.len());
+                for choice in trail {
+                    let place = self.place(choice);
+                    if place.is_none() && !is_blank(choice) {
+                        self.stranger(choice);
+                    }
+                    read.push(place);
+                }
+                Mark::Trail(read)
             }
         })
     }
 
+    fn scores(&self, key: &'static str, list: &[Value]) -> Result<Vec<Option<Nano>>, BadBallot> {
+        if list.len() != self.names.len() {
+            return Err(BadBallot::ScoresList {
+                key,
+                found: list.len(),
+                candidates: self.names.len(),
+            });
+        }
+        let each = self.names.iter().zip(list);
+        each.map(|(who, score)| points(who, score)).collect()
+    }
+
+    fn scores_by_name(
+        &mut self,
+        each: &Map<String, Value>,
+    ) -> Result<Vec<Option<Nano>>, BadBallot> {
+        for stranger in each.keys().filter(|k| !self.places.contains_key(*k)) {
+            *self.strangers.entry(stranger.clone()).or_default() += 1;
+        }
+        let score = |who: &String| points(who, each.get(who).unwrap_or(&Value::Null));
+        self.names.iter().map(score).collect()
+    }
+
+    /// Notes that a ballot names a candidate twice.
+    fn twice(&mut self, candidate: usize, so: &str) {
+        let who = &self.names[candidate];
+        let what = format!("a ballot names `{who}` twice: {so}");
+        self.notices.add(what, self.at);
+    }
+
     fn ranking(&mut self, ranks: &[Value]) -> Mark {
         let mut read = Vec::with_capacity(ranks.len());
+        let mut seen = BTreeSet::new();
         for rank in ranks {
             read.push(match rank {
-                Value::Null => Rank::Skipped,
-                Value::String(text) if text.is_empty() => Rank::Skipped,
-                Value::Array(several) => {
-                    let named: Vec<usize> = several.iter().filter_map(|v| self.place(v)).collect();
-                    match named.len() {
-                        0 => Rank::Nobody,
-                        1 if several.len() == 1 => Rank::One(named[0]),
-                        _ => Rank::Tied(named),
-                    }
-                }
+                blank if is_blank(blank) => Rank::Skipped,
+                Value::Array(several) => self.tied(several),
                 one => match self.place(one) {
                     Some(c) => Rank::One(c),
                     None if one.as_str() == Some(OVERVOTE) => Rank::Overvote,
@@ -557,8 +741,42 @@ impl Reader {
                     }
                 },
             });
+            let named = match read.last() {
+                Some(Rank::One(c)) => std::slice::from_ref(c),
+                Some(Rank::Tied(several)) => several,
+                _ => &[],
+            };
+            let again: Vec<usize> = named.iter().copied().filter(|c| !seen.insert(*c)).collect();
+            if !self.has_rules {
+                again
+                    .into_iter()
+                    .for_each(|c| self.twice(c, "only its first place counts"));
+            }
         }
         Mark::Ranking(read)
+    }
+
+    /// Reads one rank with a list of names.
+    fn tied(&mut self, several: &[Value]) -> Rank {
+        let mut named = Vec::new();
+        let mut others = 0;
+        for one in several {
+            match self.place(one) {
+                Some(c) if named.contains(&c) => self.twice(c, "only its first place counts"),
+                Some(c) => named.push(c),
+                None => {
+                    others += 1;
+                    if !is_blank(one) {
+                        self.stranger(one);
+                    }
+                }
+            }
+        }
+        match named.as_slice() {
+            [] => Rank::Nobody,
+            [c] if others == 0 => Rank::One(*c),
+            _ => Rank::Tied(named),
+        }
     }
 
     fn expected(&self, object: &Map<String, Value>) -> Result<Expected, ReadError> {

@@ -33,6 +33,15 @@ const ELSEWHERE: [(&str, &str); 23] = [
     ("version", "--version"),
 ];
 
+/// Words of other programs below a group, and what they mean there.
+const BELOW: [(&str, &str, &str); 5] = [
+    ("kd config", "get", "show"),
+    ("kd config", "list", "show"),
+    ("kd config", "edit", "set"),
+    ("kd config", "delete", "unset"),
+    ("kd config", "remove", "unset"),
+];
+
 /// Options that people expect, by command (`""` for `kd` itself, `*` for any), and what does it here.
 const FLAGS: [(&str, &str, &str); 9] = [
     (
@@ -172,6 +181,17 @@ fn unknown_below(word: &str, words: &[String]) -> Error {
         "kd" => meant(word),
         _ => nearest(word, group.get_subcommands().map(clap::Command::get_name)),
     };
+    let below = BELOW
+        .iter()
+        .find(|(of, other, _)| *of == path && *other == word);
+    if let Some((_, _, command)) = below {
+        // What follows stays: it is the name of a setting.
+        let after = words.iter().skip_while(|one| *one != word).skip(1);
+        let after: String = after.map(|word| format!(" {}", shown(word))).collect();
+        return error.next(format!(
+            "did you mean `{path} {command}{after}`? All of them: {path} --help"
+        ));
+    }
     error.next(match near {
         Some(near) => format!("did you mean `{path} {near}`? All of them: {path} --help"),
         None => format!("all of them: {path} --help"),
@@ -195,6 +215,15 @@ fn is_question(words: &[String]) -> bool {
         .to_lowercase();
     let asks = ASKS.contains(&begins.as_str());
     one || words.len() > 1 && (asks || meant(first).is_none())
+}
+
+/// Returns a word as it is typed in a shell.
+fn shown(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/=@".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => quoted(word),
+    }
 }
 
 /// Quotes a text for a shell.
@@ -277,6 +306,13 @@ mod tests {
                 "`kd batch nothing-alike`",
                 "kd batch --help",
             ),
+            (
+                "config get council.timeout",
+                "`kd config get`",
+                "`kd config show council.timeout`",
+            ),
+            ("config list", "`kd config list`", "`kd config show`"),
+            ("config shwo", "`kd config shwo`", "`kd config show`"),
             ("aks Which one?", "`aks`", "`kd ask`"),
             (
                 "What is TCP?",
@@ -321,6 +357,13 @@ mod tests {
             ("Which database?", None),
         ] {
             assert_eq!(meant(word).as_deref(), command, "{word}");
+        }
+        let mut all = super::super::Cli::command();
+        all.build();
+        for (path, _, command) in BELOW {
+            let group = path.trim_start_matches("kd ");
+            let group = all.find_subcommand(group).expect(path);
+            assert!(group.find_subcommand(command).is_some(), "{path} {command}");
         }
         for (_, command) in ELSEWHERE {
             let argv = ["kd"].into_iter().chain(command.split(' '));

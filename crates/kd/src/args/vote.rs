@@ -27,8 +27,10 @@ A file holds one of
                            {\"approvals\": [\"A\", \"C\"]}
                            {\"trail\": [\"A\", \"B\"]}
   polls, one per line      {\"candidates\": [\"A\", \"B\"], \"ballots\": [[\"A\", \"B\"], [\"B\"]]}
-  CSV with a header        voter,n,weight,confidence,reliability and choice | rank1,rank2,… | score:A,score:B,… | approvals | round1,…
-A ballot that a rule cannot read counts as an abstention, with the reason. `kd vote rules` lists the rules.")]
+  CSV with a header        voter,n,weight,confidence,reliability and one of
+                           choice | ranking (A>B=C) | rank1,rank2,… | score:A,score:B,… | approvals (A;B) | round1,…
+A ballot that a rule cannot read counts as an abstention, with the reason. A second ballot of a voter, and one candidate
+in two spellings, are errors. `kd vote rules` lists the rules.")]
 pub(crate) struct Tally {
     /// The rule, or several separated by commas
     #[arg(

@@ -127,23 +127,22 @@ fn tokens(sum: &Sum, tokens: u64) -> String {
     }
 }
 
-/// Returns a sum as JSON: counts that are unknown are null.
+/// Returns a sum as JSON: counts and prices that are unknown are null.
 fn printed(sum: &Sum) -> serde_json::Value {
     let mut value = object!(sum);
     value["in"] = object!(known(sum, sum.input));
     value["out"] = object!(known(sum, sum.out));
+    value["usd"] = object!(sum.paid().map(|(usd, _)| usd));
     value
 }
 
 /// Formats the cells of a sum. A dash means that a login covers the cost.
 fn cells(sum: &Sum) -> [String; 6] {
-    let paid = match (sum.usd > 0.0, sum.unpriced) {
-        (true, 0) => money(sum.usd, sum.certainty),
-        // Part of it is unknown.
-        (true, _) => money(sum.usd, Certainty::AtLeast),
-        (false, 0) if sum.logins > 0 => "-".to_owned(),
-        (false, 0) => "$0.00".to_owned(),
-        (false, _) => "unknown".to_owned(),
+    let paid = match sum.paid() {
+        None => "unknown".to_owned(),
+        Some((usd, certainty)) if usd > 0.0 => money(usd, certainty),
+        Some(_) if sum.logins > 0 => "-".to_owned(),
+        Some(_) => "$0.00".to_owned(),
     };
     let covered = match (sum.covered_usd > 0.0, sum.logins_unpriced) {
         (true, 0) => money(sum.covered_usd, Certainty::About),
@@ -181,6 +180,25 @@ mod tests {
         ] {
             assert_eq!(tokens(&sum, sum.input), shown);
             assert_eq!(printed(&sum)["in"], json);
+        }
+    }
+
+    #[test]
+    fn a_price_that_nobody_knows_is_unknown_in_the_table_and_null_in_json() {
+        for (usd, unpriced, shown, json) in [
+            (0.0, 0, "$0.00", object!(0.0)),
+            (0.0, 3, "unknown", object!(null)),
+            (0.5, 3, "≥ $0.5000", object!(0.5)),
+            (0.5, 0, "$0.5000", object!(0.5)),
+        ] {
+            let sum = Sum {
+                calls: 4,
+                usd,
+                unpriced,
+                ..Sum::default()
+            };
+            assert_eq!(cells(&sum)[1], shown);
+            assert_eq!(printed(&sum)["usd"], json);
         }
     }
 }

@@ -48,8 +48,10 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
                 .next("kd mark --by 'cargo test'"),
         );
     }
-    if let (None, Some(word)) = (id, word) {
-        check_not_thread(word, here)?;
+    match (id, word) {
+        (None, Some(word)) => check_not_thread(word, here)?,
+        (Some(id), Some(word)) => check_order(id, word, here)?,
+        _ => {}
     }
     let layout = here.layout()?;
     let (thread, records) = records(here, id)?;
@@ -75,11 +77,28 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Rejects a thread ID in place of a mark: it would be taken for the right answer.
-fn check_not_thread(word: &str, here: &Here) -> Result<(), Error> {
+/// Returns whether a word is the ID of a thread.
+fn is_thread(word: &str, here: &Here) -> Result<bool, Error> {
     let is_it = |id: &str| id == word || id.strip_prefix("council-") == Some(word);
     let threads = here.layout()?.all_threads(true)?;
-    if !threads.iter().any(|place| is_it(&place.id.0)) {
+    Ok(threads.iter().any(|place| is_it(&place.id.0)))
+}
+
+/// Rejects a mark before its thread: it would be taken for a thread.
+fn check_order(id: &str, word: &str, here: &Here) -> Result<(), Error> {
+    if !matches!(id, "right" | "wrong") || is_thread(id, here)? || !is_thread(word, here)? {
+        return Ok(());
+    }
+    let word = clean::line(word);
+    Err(Error::usage(format!(
+        "the thread comes before its mark, and `{id}` is the mark"
+    ))
+    .next(format!("`kd mark {word} {id}`")))
+}
+
+/// Rejects a thread ID in place of a mark: it would be taken for the right answer.
+fn check_not_thread(word: &str, here: &Here) -> Result<(), Error> {
+    if !is_thread(word, here)? {
         return Ok(());
     }
     let word = clean::line(word);

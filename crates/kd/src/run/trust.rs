@@ -115,6 +115,14 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     }
     if !args.yes {
         if !is_terminal() {
+            let files = programs.iter().flat_map(files_of).count();
+            if files == 0 && consent.is_none() && foreign.is_none() && forum.is_none() {
+                writeln!(
+                    crate::out::stdout(),
+                    "no file and no setting to allow; `kd trust --yes` lets agent programs trust the folder as it is"
+                )?;
+                return Ok(Exit::Done);
+            }
             return Err(Error::usage("kd trust needs a terminal to ask")
                 .because("stdin or stderr is not a terminal")
                 .next("`kd trust --yes` allows what is listed above"));

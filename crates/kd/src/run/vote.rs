@@ -8,7 +8,9 @@ use crate::face::json;
 use crate::render::clean;
 use kd_app::infile;
 use kd_core::formats;
-use kd_vote::{Amount, Case, RULES, ReadError, Rule, Tally, TiePolicy, read_csv, read_json_lines};
+use kd_vote::{
+    Amount, Case, RULES, ReadError, Reads, Rule, Tally, TiePolicy, read_csv, read_json_lines,
+};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -61,14 +63,8 @@ fn tally(args: &TallyArgs, here: &Here) -> Result<Exit, Error> {
             show(&mut out, case, rule, &counted)?;
         }
     }
-    for (who, ballots) in strangers(&cases) {
-        let _ = writeln!(
-            crate::out::stderr(),
-            "note: `{}` is on {ballots} ballots but is not a candidate",
-            clean::line(&who)
-        );
-    }
     out.flush()?;
+    notices(&cases);
     Ok(Exit::Done)
 }
 
@@ -85,7 +81,7 @@ fn show(out: &mut impl Write, case: &Case, rule: &Rule, tally: &Tally) -> io::Re
         standing.sort_by(|(a, x), (b, y)| y.cmp(x).then(a.cmp(b)));
         table(out, &standing, name)?;
         if let Some(exhausted) = round.exhausted.as_ref().filter(|e| !e.is_zero()) {
-            writeln!(out, "  {exhausted} are exhausted")?;
+            writeln!(out, "  exhausted: {exhausted}")?;
         }
         for note in &round.notes {
             writeln!(out, "  {}", clean::line(note))?;
@@ -105,6 +101,9 @@ fn show(out: &mut impl Write, case: &Case, rule: &Rule, tally: &Tally) -> io::Re
             .filter_map(|(c, s)| Some((c, s.clone()?)))
             .collect();
         standing.sort_by(|(a, x), (b, y)| y.cmp(x).then(a.cmp(b)));
+        if standing.is_empty() && rule.reads == Reads::Ranking {
+            pairs(out, case, rule, name)?;
+        }
         table(out, &standing, name)?;
     }
     for step in &tally.tie_path {
@@ -124,14 +123,56 @@ fn show(out: &mut impl Write, case: &Case, rule: &Rule, tally: &Tally) -> io::Re
         let n = reasons.entry(abstention.why.as_str()).or_default();
         *n = n.saturating_add(abstention.count);
     }
+    let abstained = reasons.values().fold(0, |n: u64, m| n.saturating_add(*m));
     for (why, n) in reasons {
         writeln!(out, "abstained: {n} · {}", clean::line(why))?;
     }
+    let counted = tally.electorate.saturating_sub(abstained);
+    writeln!(out, "ballots counted: {counted} of {}", tally.electorate)?;
     if !tally.rounds.is_empty() || tally.winners.len() != 1 {
         writeln!(out, "winners: {}", names(&tally.winners))?;
     }
     let winner = tally.winner.map_or("nobody".to_owned(), name);
     writeln!(out, "{}: {winner} · {}", rule.name, tally.outcome.word())
+}
+
+/// Maximum candidates in a printed table of pairs.
+const PAIRS_MAX: usize = 20;
+
+/// Prints how many voters prefer each candidate to each other one: what a rule compares that has neither rounds nor
+/// scores.
+fn pairs(
+    out: &mut impl Write,
+    case: &Case,
+    rule: &Rule,
+    name: impl Fn(usize) -> String,
+) -> io::Result<()> {
+    let candidates = case.rules.candidates.len();
+    if candidates > PAIRS_MAX {
+        return writeln!(
+            out,
+            "Pairs: not shown for {candidates} candidates (at most {PAIRS_MAX})"
+        );
+    }
+    let rows = kd_vote::pairwise(rule, &case.ballots, &case.rules);
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(Amount::to_string).collect())
+        .collect();
+    let longest = rows.iter().flatten().map(String::len).max();
+    let width = longest.unwrap_or(0).max(candidates.to_string().len());
+    writeln!(out, "Pairs: votes for the row against the column")?;
+    let columns: String = (1..=candidates).map(|n| format!("  {n:>width$}")).collect();
+    writeln!(out, "  {:>width$}{columns}", "")?;
+    for (c, row) in rows.iter().enumerate() {
+        write!(out, "  {:>width$}", c + 1)?;
+        for (d, votes) in row.iter().enumerate() {
+            let votes = if c == d { "-" } else { votes };
+            write!(out, "  {votes:>width$}")?;
+        }
+        writeln!(out, "  {}", name(c))?;
+    }
+    Ok(())
 }
 
 /// Prints amounts aligned below each other.
@@ -293,11 +334,12 @@ fn check(args: &Check) -> Result<Exit, Error> {
         };
         writeln!(
             out,
-            "{} polls · {sets} winner sets · {rounds} rounds · {verdict}",
+            "polls: {} · winner sets: {sets} · rounds: {rounds} · {verdict}",
             cases.len()
         )?;
     }
     out.flush()?;
+    notices(&cases);
     Ok(if differences.is_empty() {
         Exit::Done
     } else {
@@ -357,24 +399,40 @@ fn policy(ties: Ties) -> TiePolicy {
 
 fn find(name: &str) -> Result<&'static Rule, Error> {
     kd_vote::find(name).ok_or_else(|| {
-        let names: Vec<&str> = RULES.iter().map(|r| r.name).collect();
-        let typed = name.to_lowercase();
-        // Three common letters at the beginning, or one name inside the other.
-        let head = |text: &str| text.chars().take(3).collect::<String>();
-        let near: Vec<&str> = names
-            .iter()
-            .copied()
-            .filter(|n| n.contains(&typed) || typed.contains(n) || head(n) == head(&typed))
-            .collect();
+        let near = near(name);
         let next = if near.is_empty() {
-            "kd vote rules describes them".to_owned()
+            "kd vote rules lists all rules".to_owned()
         } else {
-            format!("did you mean {}?", near.join(" or "))
+            format!(
+                "did you mean {}? kd vote rules lists all rules",
+                near.join(" or ")
+            )
         };
-        Error::usage(format!("no rule is named `{name}`"))
-            .because(format!("rules: {}", names.join(", ")))
-            .next(next)
+        Error::usage(format!("no rule is named `{name}`")).next(next)
     })
+}
+
+/// Maximum rules that are suggested for an unknown name.
+const NEAR_MAX: usize = 3;
+
+/// Returns the rules with similar names, the nearest first.
+fn near(name: &str) -> Vec<&'static str> {
+    let typed = name.to_lowercase();
+    let names = || RULES.iter().map(|r| r.name);
+    let spelled = RULES
+        .iter()
+        .flat_map(|r| std::iter::once(r.name).chain(r.aliases.iter().copied()));
+    let nearest = kd_vote::nearest(name, spelled).and_then(|n| kd_vote::find(&n));
+    let mut near: Vec<&'static str> = match nearest {
+        Some(rule) => std::iter::once(rule.name)
+            .chain(names().filter(|n| *n != rule.name && n.contains(rule.name)))
+            .collect(),
+        None => names()
+            .filter(|n| n.contains(&typed) || typed.contains(n))
+            .collect(),
+    };
+    near.truncate(NEAR_MAX);
+    near
 }
 
 /// Reads a ballot file; CSV by its name, or if its first byte does not start a JSON object.
@@ -424,6 +482,22 @@ fn read(path: &Path) -> Result<Vec<Case>, Error> {
         )
         .next(hint)
     })
+}
+
+/// Prints what was left out of the polls of a file, or counted otherwise than somebody may expect.
+fn notices(cases: &[Case]) {
+    let mut err = crate::out::stderr();
+    for line in cases.iter().flat_map(|case| case.notices.lines()) {
+        let _ = writeln!(err, "note: {}", clean::line(&line));
+    }
+    for (who, ballots) in strangers(cases) {
+        let on = kd_app::words::count(ballots, "ballot");
+        let _ = writeln!(
+            err,
+            "note: `{}` is on {on} but is not a candidate",
+            clean::line(&who)
+        );
+    }
 }
 
 /// Returns the names on ballots that are not candidates, over all polls. Candidates excluded by name do not count.

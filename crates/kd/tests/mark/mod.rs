@@ -237,6 +237,10 @@ fn a_word_that_could_mean_two_things_marks_nothing() {
             let said = home.run(&["mark", word]);
             assert_eq!(said.code, Some(2), "{}", said.out);
             assert!(said.err.contains("its mark is missing"), "{}", said.err);
+            let swapped = home.run(&["mark", "right", word]);
+            assert_eq!(swapped.code, Some(2), "{}", swapped.out);
+            let advice = format!("help: `kd mark {word} right`");
+            assert!(swapped.err.contains(&advice), "{}", swapped.err);
         }
     }
     assert_eq!(home.run(&["marks", "export"]).out, before);
