@@ -115,6 +115,21 @@ pub struct Place {
     pub path: PathBuf,
 }
 
+impl Place {
+    /// Returns whether nothing but a log is in the folder: a process wrote the end of it after another one had removed the
+    /// thread. A new thread has its `thread.json` before its log.
+    pub fn is_log_alone(&self) -> bool {
+        let Ok(files) = fs::read_dir(&self.path) else {
+            return false;
+        };
+        let names: io::Result<Vec<_>> = files.map(|file| Ok(file?.file_name())).collect();
+        names.is_ok_and(|names| {
+            let is_log = |name: &std::ffi::OsString| name == EVENTS_FILE;
+            names.iter().any(is_log) && names.iter().all(|name| is_log(name) || name == THREAD_LOCK)
+        })
+    }
+}
+
 impl Layout {
     pub(crate) fn kept_elsewhere(self, why: Elsewhere) -> Layout {
         Layout {

@@ -614,7 +614,7 @@ fn a_message_that_waits_in_one_window_ends_the_turns_of_another() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let mut there = Chat::open(&home, &["chat", "--plain"]);
-    there.waits_for(&["/help lists"]);
+    there.waits_for(&["/help lists", "ann: answers another program"]);
     there.types("/auto 0\rThird?\r");
     there.waits_for(&["your message waits for ann, which another program is asking"]);
     std::fs::remove_file(&hold).expect("removed");

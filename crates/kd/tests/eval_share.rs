@@ -401,6 +401,12 @@ fn a_report_removes_answers_of_a_thread_that_was_made_private_by_hand() {
     let mut meta: Value = serde_json::from_slice(&fs::read(&file).expect("read")).expect("JSON");
     meta["private"] = json!(true);
     fs::write(&file, meta.to_string()).expect("written");
+    // The end of a log that was written after the thread was removed.
+    let late = home
+        .work()
+        .join(".kd/batches/batch-00000000/threads/council-0000");
+    fs::create_dir_all(&late).expect("made");
+    fs::write(late.join(".kd-events.jsonl"), "\"What is 17*23?\"\n").expect("written");
     let said = home.run(&["eval", "--live", "--report"]);
     assert_eq!(said.code, Some(2), "{}", said.out);
     assert!(

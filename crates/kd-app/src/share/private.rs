@@ -6,7 +6,7 @@ use kd_engine::{Engine, written};
 use kd_sql::batch::{self, BatchesFile};
 use kd_store::forget::Job;
 use kd_store::user_dirs::{UserDirs, project_key};
-use kd_store::{Layout, Thread};
+use kd_store::{Layout, Place, Thread};
 use std::path::Path;
 use std::time::Duration;
 
@@ -63,7 +63,9 @@ pub fn may_share(folder: &Path) -> bool {
 pub(super) fn unshare(dirs: &UserDirs, layout: &Layout, thread: &str) -> Result<(), UserError> {
     let file = BatchesFile::new(batch::path(dirs, &project_key(layout.root()))?);
     let mut jobs = Vec::new();
-    for place in file.again(thread, layout.batch_threads()?)? {
+    let all = layout.batch_threads()?;
+    let (late, whole): (Vec<Place>, Vec<Place>) = all.into_iter().partition(Place::is_log_alone);
+    for place in file.again(thread, whole)?.into_iter().chain(late) {
         let job = Job::of_repeat(layout, vec![&file], &place);
         if job.busy()?.is_some() {
             return Ok(());
