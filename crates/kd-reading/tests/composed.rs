@@ -95,12 +95,12 @@ fn replies_of_the_measure_set_are_read_as_meant_or_not_at_all() {
 
 #[test]
 fn replies_of_the_second_set_are_read_as_meant_or_not_at_all() {
-    hold("second", 0, 96);
+    hold("second", 0, 95);
 }
 
 #[test]
 fn replies_of_the_third_set_are_read_as_meant_or_not_at_all() {
-    hold("third", 0, 97);
+    hold("third", 0, 96);
 }
 
 /// Prints the figures of the half in `KD_HALF`, and its misread and unread replies.
