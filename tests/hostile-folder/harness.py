@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pty
+import re
 import resource
 import select
 import shutil
@@ -271,6 +272,12 @@ class Box:
             path.symlink_to(target)
 
     # -- what happens -----------------------------------------------------------------------------------------------
+
+    def on_screen(self, *args: str) -> Run:
+        """Runs a command as on a terminal: in a pipe, some commands print a Markdown document. Without its colors."""
+        run = self.kd(*args, "--color", "always")
+        run.out = re.sub(r"\x1b\[[0-9;]*m", "", run.out)
+        return run
 
     def kd(self, *args: str, cwd: Path | None = None, input: str | None = None, env: dict[str, str] | None = None, seconds: float | None = None) -> Run:
         """Runs the program to its end, or to the time-out. One that gets `seconds` is expected to go on until then."""

@@ -132,7 +132,7 @@ def forged_labels(box: Box) -> str | None:
             return f"a line in the name of {name}: {of[name]}"
     if of["king"]:
         return f"a line in the user's name: {of['king']}"
-    shown = box.kd("council", "show")
+    shown = box.on_screen("council", "show")
     labels = [line for line in shown.out.splitlines()[1:] if line and not line.startswith(" ")]
     if len([one for one in labels if "king" in one.split()[:3]]) > 1:
         return f"labels: {labels}"

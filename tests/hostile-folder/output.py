@@ -206,7 +206,7 @@ def forged(what: str) -> Callable[[Box], str | None]:
         box.cloned({})
         box.kd("ask", "hello")
         lines = {line.strip() for line in text.splitlines() if line.strip()}
-        shown = box.kd("council", "show", "--all")
+        shown = box.on_screen("council", "show", "--all")
         for line in shown.out.splitlines():
             if line in lines:
                 return f"council show: {line!r} stands as a line of ours"
