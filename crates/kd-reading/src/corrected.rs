@@ -3,7 +3,7 @@
 use super::answer_labels::is_label;
 use super::plain::is_about_confidence;
 
-/// Words that begin a correction of what stands above.
+/// Words that begin a correction of the text above.
 const BEGIN: &[&str] = &[
     "correction",
     "wait",

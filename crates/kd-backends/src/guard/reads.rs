@@ -201,9 +201,7 @@ impl Rounds {
             None => {}
         }
         self.number += 1;
-        self.has_spoken |= !self.text.trim().is_empty();
-        self.text.clear();
-        self.answer = Some(self.inner.ask(self.request.clone()));
+        self.send();
     }
 
     /// Asks for the answer, without tools.
@@ -213,6 +211,11 @@ impl Rounds {
         self.is_plain = true;
         self.is_last = true;
         self.calls.clear();
+        self.send();
+    }
+
+    /// Sends the request of a round, whose text comes below that of earlier ones.
+    fn send(&mut self) {
         self.has_spoken |= !self.text.trim().is_empty();
         self.text.clear();
         self.answer = Some(self.inner.ask(self.request.clone()));
