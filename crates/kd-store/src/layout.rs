@@ -8,7 +8,7 @@ mod names;
 pub use names::is_ours;
 pub(crate) use names::{INDEX_FILE, KD, is_base, split};
 
-use crate::beneath::{FOLDER_MODE, Folder, Kind};
+use crate::beneath::{FOLDER_MODE, Folder, Item, Kind};
 use crate::bounds::{self, Bound};
 use crate::elsewhere::Elsewhere;
 use crate::error::Error;
@@ -119,13 +119,13 @@ impl Place {
     /// Returns whether nothing but a log is in the folder: a process wrote the end of it after another one had removed the
     /// thread. A new thread has its `thread.json` before its log.
     pub fn is_log_alone(&self) -> bool {
-        let Ok(files) = fs::read_dir(&self.path) else {
+        let Ok(Some(folder)) = Folder::find(&self.path) else {
             return false;
         };
-        let names: io::Result<Vec<_>> = files.map(|file| Ok(file?.file_name())).collect();
-        names.is_ok_and(|names| {
-            let is_log = |name: &std::ffi::OsString| name == EVENTS_FILE;
-            names.iter().any(is_log) && names.iter().all(|name| is_log(name) || name == THREAD_LOCK)
+        folder.items().is_ok_and(|items| {
+            let is_log = |item: &Item| item.name == EVENTS_FILE;
+            items.iter().any(is_log)
+                && (items.iter()).all(|item| is_log(item) || item.name == THREAD_LOCK)
         })
     }
 }
