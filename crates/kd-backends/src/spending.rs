@@ -114,6 +114,20 @@ struct Open {
     priced: bool,
 }
 
+impl Open {
+    /// Returns the entry of a request that has spent this; `None` if it is charged to no member.
+    fn entry(&self, spent: &Spent, usage: &Usage) -> Option<Entry> {
+        let payer = self.payer.as_ref()?;
+        let now = jiff::Timestamp::now();
+        Some(Entry::new(payer, now, spent, usage, self.priced))
+    }
+
+    /// Returns the entry of a request that has spent the most that it may.
+    fn at_most(&self) -> Option<Entry> {
+        self.entry(&self.lost, &self.usage)
+    }
+}
+
 impl Drop for Handle {
     fn drop(&mut self) {
         let mut books = lock(&self.books);
@@ -485,14 +499,14 @@ impl Permit {
     /// The turn was closed meanwhile, and its reservation with it: the request would not be charged, so it must not be
     /// sent.
     pub async fn sending(&self) -> Result<(), Failure> {
-        let (ledger, most) = {
+        let (ledger, most, at_most, day) = {
             let mut books = lock(&self.account.0.books);
-            let ledger = books.day.ledger.clone();
+            let (ledger, day) = (books.day.ledger.clone(), books.day.usd.map(pico));
             let Some(open) = books.open.get_mut(&self.reservation) else {
                 return Err(over());
             };
             match ledger {
-                Some(ledger) if !open.sent => (ledger, open.lost),
+                Some(ledger) if !open.sent => (ledger, open.lost, open.at_most(), day),
                 _ => {
                     open.sent = true;
                     return Ok(());
@@ -504,8 +518,15 @@ impl Permit {
             ledger: Some(&*ledger),
             reservation: self.reservation,
         };
+        if let (Some(at_most), Some(day)) = (at_most, day)
+            && let Err(why) = ledger.begins(self.reservation, at_most, day)
+        {
+            announced.ledger = None;
+            return Err(unnoted(&why));
+        }
         let noted = ledger.sending(self.reservation, &most).await;
         if let Err(why) = noted {
+            ledger.ended(self.reservation);
             announced.ledger = None;
             return Err(unnoted(&why));
         }
@@ -573,6 +594,7 @@ impl Drop for Announced<'_> {
     fn drop(&mut self) {
         if let Some(ledger) = self.ledger {
             ledger.settled(self.reservation, &Spent::default());
+            ledger.ended(self.reservation);
         }
     }
 }
@@ -781,7 +803,7 @@ impl Books {
     /// Releases a reservation.
     fn release(&mut self, reservation: u64) {
         if let Some(open) = self.open.remove(&reservation) {
-            self.settled(reservation, &open, &Spent::default());
+            self.settled(reservation, &open, &Spent::default(), None);
             self.echo(reservation, &open, 0);
             for id in self.path(open.owner) {
                 if let Some(node) = self.nodes.get_mut(&id) {
@@ -792,9 +814,19 @@ impl Books {
     }
 
     /// Tells the ledger what a request that was sent has spent.
-    fn settled(&self, reservation: u64, open: &Open, spent: &Spent) {
-        if let (true, Some(ledger)) = (open.sent, &self.day.ledger) {
+    fn settled(&self, reservation: u64, open: &Open, spent: &Spent, entry: Option<Entry>) {
+        let Some(ledger) = &self.day.ledger else {
+            return;
+        };
+        if open.sent {
             ledger.settled(reservation, spent);
+        }
+        if let Some(entry) = entry {
+            ledger.book(entry);
+        }
+        // Until now it counted as what it may cost: twice for a moment, and never not at all.
+        if open.sent {
+            ledger.ended(reservation);
         }
     }
 
@@ -803,12 +835,8 @@ impl Books {
         let Some(open) = self.open.remove(&reservation) else {
             return;
         };
-        self.settled(reservation, &open, &spent);
+        self.settled(reservation, &open, &spent, open.entry(&spent, usage));
         self.echo(reservation, &open, usage.output_tokens);
-        if let (Some(ledger), Some(payer)) = (&self.day.ledger, &open.payer) {
-            let now = jiff::Timestamp::now();
-            ledger.book(Entry::new(payer, now, &spent, usage, open.priced));
-        }
         let usage = match &open.payer {
             Some(payer) => usage.billed(payer.billing, open.priced || spent.pico_usd > 0),
             None => *usage,
@@ -859,6 +887,10 @@ fn over() -> Failure {
 }
 
 fn unnoted(why: &NotSent) -> Failure {
+    if let NotSent::Limit(_) = why {
+        return Failure::new(FailureKind::Limit, format!("not sent: {why}"))
+            .advise("wait for what is running, or raise the limit");
+    }
     let what = format!("not sent: what it may spend could not be recorded ({why})");
     Failure::new(FailureKind::Limit, what).advise("see whether the disk is full, and try again")
 }

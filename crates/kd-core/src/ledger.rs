@@ -115,6 +115,16 @@ pub trait Ledger: std::fmt::Debug + Send + Sync {
     }
     /// A request that was announced by [`Ledger::sending`] has spent this. Also called if it was not sent after all.
     fn settled(&self, _reservation: u64, _spent: &Spent) {}
+    /// A request is about to be sent under a limit for the day, in pico-dollars: at most this is spent. Other runs count it
+    /// until [`Ledger::ended`], and what a run that is killed leaves open counts as spent. Must not block for long.
+    ///
+    /// # Errors
+    /// The requests of all runs together may exceed the limit, or the request cannot be recorded.
+    fn begins(&self, _request: u64, _at_most: Entry, _limit: u64) -> Result<(), NotSent> {
+        Ok(())
+    }
+    /// A request of [`Ledger::begins`] has ended, and is in the ledger if it was sent.
+    fn ended(&self, _request: u64) {}
     /// A limit of the whole run, or of the day, refused a request.
     fn exhausted(&self) {}
 }

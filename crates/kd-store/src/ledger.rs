@@ -3,13 +3,17 @@
 //!
 //! Input: entries as requests are charged. Output: the entries since a time, and the money paid today.
 
+mod in_flight;
+
 use crate::error::Error;
+use crate::lock::{Lock, lock_path};
 use crate::private;
 use crate::user_dirs::UserDirs;
+use in_flight::InFlight;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned};
 use kd_core::formats::LEDGER;
-use kd_core::ledger::{Entry, Ledger};
+use kd_core::ledger::{Entry, Ledger, NotSent};
 use kd_core::spending::pico;
 use rustix::fs::OFlags;
 use std::fs::{self, File, Metadata};
@@ -17,11 +21,15 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// Maximum bytes of a line; longer ones are not kd's.
 const LINE_MAX: u64 = 16 << 10;
 /// Number of bytes at the end of a file that identify it.
 const LAST_BYTES: u64 = 1 << 10;
+
+/// How long a request waits for other runs that are recording theirs.
+const WAIT: Duration = Duration::from_secs(5);
 
 /// The entries of a period.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +50,7 @@ pub struct LedgerFile {
     today: Mutex<Today>,
     /// The file of the last line.
     open: Mutex<Option<OpenMonth>>,
+    in_flight: InFlight,
     on_loss: Option<OnLoss>,
 }
 
@@ -144,8 +153,10 @@ impl LedgerFile {
     /// # Errors
     /// [`Error::NoHome`] if no data folder is known.
     pub fn new(dirs: &UserDirs, project: String, zone: TimeZone) -> Result<Self, Error> {
+        let folder = dirs.data()?.join("spending");
         Ok(Self {
-            folder: dirs.data()?.join("spending"),
+            in_flight: InFlight::new(folder.join("in-flight")),
+            folder,
             project,
             zone,
             today: Mutex::default(),
@@ -159,11 +170,12 @@ impl LedgerFile {
         &self.folder
     }
 
-    /// Returns the entries since a time.
+    /// Returns the entries since a time, with the requests of runs that were killed.
     ///
     /// # Errors
     /// A file exists and cannot be read.
     pub fn since(&self, since: Timestamp) -> Result<Lines, Error> {
+        self.of_other_runs()?;
         let mut read = Lines::default();
         for path in self.months(since, Timestamp::now()) {
             each_line(&path, 0, |line| match line {
@@ -234,6 +246,52 @@ impl LedgerFile {
         file.write_all(&line).map_err(Error::io("write", &path))
     }
 
+    fn lock(&self) -> Result<Lock, Error> {
+        Lock::take(&lock_path(&self.folder.join("in-flight")), WAIT)
+    }
+
+    /// Returns what requests of other runs that are being sent may cost, in pico-dollars; `None` if that is unknown. Records
+    /// the requests of runs that were killed.
+    fn of_other_runs(&self) -> Result<Option<u64>, Error> {
+        match self.in_flight.of_others()?.is_empty() {
+            true => Ok(Some(0)),
+            false => self.of_other_runs_locked(&self.lock()?),
+        }
+    }
+
+    fn of_other_runs_locked(&self, _: &Lock) -> Result<Option<u64>, Error> {
+        self.in_flight.others(|entry| self.append(entry))
+    }
+
+    /// Returns what is paid today, and what other runs may pay; `None` if that is unknown.
+    fn committed(&self, others: Option<u64>) -> Option<u64> {
+        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
+        let sum = self.sum_up(&mut today);
+        let sum = sum.ok().flatten().filter(|_| !today.lost)?;
+        // What is paid and cannot be recorded would be missing from every later sum.
+        let sum = self.can_append().then_some(sum)?;
+        Some(sum.saturating_add(others?))
+    }
+
+    /// Records a request that is about to be sent, unless it may exceed the limit.
+    fn begin(&self, request: u64, at_most: Entry, limit: u64) -> Result<(), NotSent> {
+        let lost = |error: Error| NotSent::Lost(error.to_string());
+        let lock = self.lock().map_err(lost)?;
+        let others = self.of_other_runs_locked(&lock).map_err(lost)?;
+        let Some(committed) = self.committed(others) else {
+            let why = "today's spending cannot be read or recorded";
+            return Err(NotSent::Lost(why.to_owned()));
+        };
+        let all = committed
+            .saturating_add(self.in_flight.of_this_run())
+            .saturating_add(pico(at_most.paid_usd()));
+        if all > limit {
+            let what = "the limit of the day, with what other runs are spending,";
+            return Err(NotSent::Limit(what.to_owned()));
+        }
+        self.in_flight.add(request, at_most).map_err(lost)
+    }
+
     /// Adds the lines that were written since the last call. `None` if a line has a newer version, because its
     /// meaning is unknown.
     fn sum_up(&self, today: &mut Today) -> Result<Option<u64>, Error> {
@@ -284,11 +342,19 @@ impl Ledger for LedgerFile {
     }
 
     fn today(&self) -> Option<u64> {
-        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum = self.sum_up(&mut today);
-        let sum = sum.ok().flatten().filter(|_| !today.lost)?;
-        // What is paid and cannot be recorded would be missing from every later sum.
-        self.can_append().then_some(sum)
+        self.committed(self.of_other_runs().ok()?)
+    }
+
+    fn begins(&self, request: u64, mut at_most: Entry, limit: u64) -> Result<(), NotSent> {
+        if at_most.paid_usd() == 0.0 {
+            return Ok(());
+        }
+        at_most.project.clone_from(&self.project);
+        self.begin(request, at_most, limit)
+    }
+
+    fn ended(&self, request: u64) {
+        self.in_flight.end(request);
     }
 }
 
@@ -450,6 +516,80 @@ mod tests {
         assert_eq!((read.entries.len(), read.unread), (3, 0));
         assert_eq!(read.entries[0].usd, Some(9.0));
         assert!(read.entries.iter().all(|entry| entry.project == "/p"));
+    }
+
+    #[test]
+    fn requests_that_are_being_sent_count_for_all_runs_and_for_those_after_a_kill() {
+        let home = tempfile::tempdir().unwrap();
+        let (one, two) = (ledger(home.path()), ledger(home.path()));
+        let limit = pico(1.0);
+        let at_most = |usd| Entry {
+            certainty: kd_core::usage::Certainty::AtMost,
+            ..entry(usd)
+        };
+        assert_eq!(one.today(), Some(0));
+        one.begins(1, at_most(0.5), limit).unwrap();
+        assert_eq!((one.today(), two.today()), (Some(0), Some(pico(0.5))));
+        let refused = two.begins(1, at_most(0.6), limit).unwrap_err();
+        assert!(matches!(refused, NotSent::Limit(_)), "{refused}");
+        two.begins(1, at_most(0.5), limit).unwrap();
+        one.begins(2, at_most(0.1), limit).unwrap_err();
+        // A login pays nothing.
+        let login = Payer {
+            billing: Billing::Login,
+            ..at_most(9.0).payer
+        };
+        let covered = Entry {
+            payer: login,
+            ..at_most(9.0)
+        };
+        one.begins(3, covered, limit).unwrap();
+        one.book(entry(0.25));
+        one.ended(1);
+        one.ended(3);
+        assert_eq!(two.today(), Some(pico(0.25)));
+        assert_eq!(one.today(), Some(pico(0.75)));
+        // Two accounts with the same numbers.
+        one.begins(7, at_most(0.125), limit).unwrap();
+        one.begins(7, at_most(0.0625), limit).unwrap();
+        one.ended(7);
+        assert_eq!(two.today(), Some(pico(0.375)));
+        one.ended(7);
+        assert_eq!(two.today(), Some(pico(0.25)));
+        // The lock of a killed run is free.
+        drop(two);
+        assert_eq!(one.today(), Some(pico(0.75)));
+        let read = one.since(Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!((read.entries.len(), read.unread), (2, 0));
+        assert!(!read.entries[0].certainty.is_exact() || !read.entries[1].certainty.is_exact());
+        let folder = one.folder().join("in-flight");
+        drop(one);
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_file_of_a_run_is_written_anew_before_it_grows() {
+        let home = tempfile::tempdir().unwrap();
+        let (one, two) = (ledger(home.path()), ledger(home.path()));
+        let limit = pico(9.0);
+        one.today();
+        one.begins(0, entry(0.5), limit).unwrap();
+        for request in 1..9_000 {
+            one.begins(request, entry(0.25), limit).unwrap();
+            one.ended(request);
+        }
+        assert_eq!(two.today(), Some(pico(0.5)));
+        let folder = one.folder().join("in-flight");
+        let files: Vec<_> = fs::read_dir(folder).unwrap().flatten().collect();
+        let bytes = files[0].metadata().unwrap().len();
+        assert!(files.len() == 1 && bytes < 2 << 20, "{bytes}");
+        // Written by a newer version, or cut.
+        let path = files[0].path();
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{text}{{\"v\":2,\"ended\":0}}\n")).unwrap();
+        assert_eq!(two.today(), None);
+        fs::write(&path, format!("{text}{{\"v\":1,\"ended\":0")).unwrap();
+        assert_eq!(two.today(), Some(pico(0.5)));
     }
 
     #[test]

@@ -44,7 +44,10 @@ async fn run(home: &Home, args: &[&str]) -> Said {
 fn ledger(home: &Home) -> Vec<PathBuf> {
     let folder = home.path().join(".local/share/kd/spending");
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    files.map(|file| file.path()).collect()
+    let files = files.map(|file| file.path());
+    files
+        .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -122,6 +125,62 @@ async fn the_limit_of_a_day_holds_for_all_runs_together() {
         said.err
     );
     assert_eq!(server.bill().requests, before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_limit_of_a_day_holds_for_runs_at_the_same_time() {
+    let (home, server) = home(json!({"usd_per_day": 0.004})).await;
+    let runs = [(); 8].map(|()| {
+        let command = home.kd(&["ask", "Tabs or spaces?"]);
+        tokio::task::spawn_blocking(move || Said::fed(command, ""))
+    });
+    let mut refused = 0;
+    for run in runs {
+        let said = run.await.expect("it ends");
+        refused += u32::from(said.code != Some(0));
+        let all = format!("{}{}", said.out, said.err);
+        let told = ["limits.usd_per_day", "the limit of the day"];
+        assert!(
+            said.code == Some(0) || told.iter().any(|told| all.contains(told)),
+            "{all}"
+        );
+    }
+    let bill = server.bill();
+    assert!(bill.requests > 0 && refused > 0, "{bill:?}");
+    assert!(bill.pico_usd as f64 <= 0.004 * 1e12, "{bill:?}");
+    let folder = home.path().join(".local/share/kd/spending/in-flight");
+    assert_eq!(fs::read_dir(folder).expect("a folder").count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_of_a_killed_run_counts_at_its_maximum() {
+    let (home, _server) = home(json!({"usd_per_day": 0.004})).await;
+    let listener = TcpListener::bind("127.0.0.1:0").expect("it listens");
+    let address = listener.local_addr().expect("an address");
+    edit(&home, |config| {
+        config["providers"]["svc"]["base_url"] = json!(format!("http://{address}/v1"));
+    });
+    let mut run = home.kd(&["ask", "-m", "ann", "Tabs or spaces?"]);
+    let quiet = run.stdout(std::process::Stdio::null());
+    let mut child = quiet
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it starts");
+    // The request has arrived, and is never answered.
+    let (mut stream, _) = listener.accept().expect("a request");
+    assert_ne!(stream.read(&mut [0; 64]).expect("it reads"), 0);
+    child.kill().expect("it is killed");
+    child.wait().expect("it ends");
+    let cost = self::run(&home, &["cost", "--json"]).await.json();
+    assert_eq!(cost["today"]["calls"], 1, "{cost}");
+    assert_eq!(cost["today"]["certainty"], "at_most", "{cost}");
+    assert!(
+        cost["today"]["usd"].as_f64().expect("money") > 0.0005,
+        "{cost}"
+    );
+    // Once.
+    let again = self::run(&home, &["cost", "--json"]).await.json();
+    assert_eq!(again["today"], cost["today"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

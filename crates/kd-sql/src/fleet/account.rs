@@ -206,6 +206,20 @@ impl Ledger for FleetAccount {
         }
     }
 
+    fn begins(&self, request: u64, at_most: Entry, limit: u64) -> Result<(), NotSent> {
+        let Some(user) = &self.user else {
+            return Ok(());
+        };
+        user.begins(request, at_most, limit)
+            .inspect_err(|_| self.exhausted())
+    }
+
+    fn ended(&self, request: u64) {
+        if let Some(user) = &self.user {
+            user.ended(request);
+        }
+    }
+
     fn exhausted(&self) {
         self.is_exhausted.store(true, Ordering::SeqCst);
     }
