@@ -7,7 +7,7 @@
 )]
 
 use jiff::Timestamp;
-use kd_core::batch::{Method, Row, Status};
+use kd_core::batch::{Failed, Method, Row, Status};
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
 use kd_sql::batch::{Asked, Batches, Finished, NewBatch};
@@ -167,6 +167,41 @@ fn after_a_failure_the_next_equal_question_is_asked() {
     let rows = lines(&batches, ID);
     assert_eq!(rows.len(), 3, "the line of the failure is gone");
     assert!(rows[0].cached && rows[0].answer.as_deref() == Some("1"));
+}
+
+#[test]
+fn members_that_failed_in_answered_questions_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut batches = created(dir.path(), &["One?", "Two?", "Three?"], false);
+    let run = batches.begin(ID, 3, now()).unwrap();
+    assert_eq!(places(&mut batches, run, 9), [1, 2, 3]);
+    let failed = |member: &str, message: &str| Failed {
+        member: member.into(),
+        kind: "auth".into(),
+        message: message.into(),
+    };
+    // What a member says looks like a failure: it is none.
+    let said = r#"{"member":"bob","kind":"x","message":"y"}"#;
+    let row = |failures| Row {
+        failures,
+        ..answer(said)
+    };
+    let quoted = r#"the key \ "k" was refused"#;
+    let (one, two) = (failed("eve", quoted), failed("a\"da", "it broke"));
+    finish(&mut batches, run, 1, &row(vec![one.clone(), two]), false);
+    finish(&mut batches, run, 2, &row(vec![one.clone()]), false);
+    let dead = Row {
+        failures: vec![one],
+        ..Row::failed(Method::Ask, "eve: it broke", Timestamp::now())
+    };
+    finish(&mut batches, run, 3, &dead, false);
+    let found = batches.member_failures(ID, 9).unwrap();
+    let found: Vec<_> = found
+        .iter()
+        .map(|one| (one.member.as_str(), one.questions, one.reason.as_str()))
+        .collect();
+    assert_eq!(found, [("eve", 2, quoted), ("a\"da", 1, "it broke")]);
+    assert_eq!(batches.member_failures(ID, 1).unwrap().len(), 1);
 }
 
 #[test]

@@ -24,7 +24,7 @@ mod started;
 pub use drive::{Ended, Handler, Pace, Progress, Step, Stop, Why, drive};
 pub use how::How;
 pub use kd_backends::collect::{Told, Waiting};
-pub use kd_sql::batch::{Batch, Batches, Counts, Dead, NewBatch, Retried};
+pub use kd_sql::batch::{Batch, Batches, Counts, Dead, MemberFailures, NewBatch, Retried};
 pub use look::{Overview, find, newest, of, overview, pick, threads};
 pub use provider::cancel_parcels;
 pub use request::BatchRequest;

@@ -1,7 +1,7 @@
 //! Batches of this machine, or of a database.
 
 use super::fleet::{self, Fleet, Refusal, Store, Worker};
-use super::{Batch, Batches, Dead, Retried, find, of, pick};
+use super::{Batch, Batches, Dead, MemberFailures, Retried, find, of, pick};
 use crate::env::Env;
 use crate::error::UserError;
 use kd_core::Timestamp;
@@ -107,6 +107,21 @@ impl Shelf {
         Ok(match self {
             Self::Own(own) => own.dead(id, most)?,
             Self::Fleet(fleet) => fleet.dead(id, most)?,
+        })
+    }
+
+    /// Returns the members that failed in answered questions of a batch, the most frequent `most` first.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn member_failures(
+        &mut self,
+        id: &str,
+        most: usize,
+    ) -> Result<Vec<MemberFailures>, UserError> {
+        Ok(match self {
+            Self::Own(own) => own.member_failures(id, most)?,
+            Self::Fleet(fleet) => fleet.member_failures(id, most)?,
         })
     }
 

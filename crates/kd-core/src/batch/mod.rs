@@ -16,7 +16,7 @@ pub use estimate::{ANSWER_TOKENS_HIGH, ANSWER_TOKENS_LOW, Estimate, Range};
 pub use fleet::{FleetView, Refused, Worker, WorkerState};
 pub use gold::{Gold, Of, read as read_gold};
 pub use log::{LogEvent, LogLine};
-pub use overview::{Dead, Overview, Refusal};
+pub use overview::{Dead, MemberFailures, Overview, Refusal};
 pub use questions::{FILE_BYTES_MAX, Fields, Form, QUESTION_BYTES_MAX, Question, read};
 pub use row::{Failed, Method, Row, Said, Spending, Status, Verdict};
 pub use table::ReadError;

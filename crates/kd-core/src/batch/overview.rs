@@ -71,6 +71,17 @@ pub struct Dead {
     pub reason: String,
 }
 
+/// A member that failed in questions that others answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemberFailures {
+    /// The member.
+    pub member: String,
+    /// The number of answered questions in which it failed.
+    pub questions: u64,
+    /// The failure in one of them.
+    pub reason: String,
+}
+
 impl Overview {
     /// Returns the number of questions.
     pub fn total(&self) -> u64 {

@@ -6,8 +6,8 @@ use super::retry::{self, Retried};
 use super::rows::{self, Batch};
 use super::{money, schema};
 use jiff::Timestamp;
-use kd_core::batch::Dead;
 use kd_core::batch::Row;
+use kd_core::batch::{Dead, MemberFailures};
 use kd_core::formats::BATCHES;
 use kd_core::spending::Spent;
 use kd_store::error::Error;
@@ -270,6 +270,14 @@ impl Batches {
     /// The file cannot be read.
     pub fn failure_kinds(&self, batch: &str) -> Result<BTreeMap<String, u64>, Error> {
         self.read(|db| rows::failure_kinds(db, batch))
+    }
+
+    /// Returns the members that failed in answered questions, the most frequent `most` first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn member_failures(&self, batch: &str, most: usize) -> Result<Vec<MemberFailures>, Error> {
+        self.read(|db| rows::member_failures(db, batch, most))
     }
 
     /// Records how long a run has been asking.

@@ -21,7 +21,7 @@ pub use account::BatchAccount;
 pub use batches::{Batches, path};
 pub use forget::BatchesFile;
 pub use jobs::{Finished, Job};
-pub use kd_core::batch::Dead;
+pub use kd_core::batch::{Dead, MemberFailures};
 pub use new::{Asked, NewBatch};
 pub use parcels::{Parcel, ParcelItem};
 pub use retry::Retried;

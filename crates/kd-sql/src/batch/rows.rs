@@ -3,7 +3,7 @@
 use super::jobs::{State, kept_line, write_line};
 use super::new::{Asked, NewBatch};
 use jiff::Timestamp;
-use kd_core::batch::Dead;
+use kd_core::batch::{Dead, MemberFailures};
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
@@ -229,6 +229,30 @@ pub(super) fn failure_kinds(
     )?;
     let rows = found.query_map(params![batch, State::Dead as i64], |row| {
         Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
+    })?;
+    rows.collect()
+}
+
+pub(super) fn member_failures(
+    db: &Connection,
+    batch: &str,
+    most: usize,
+) -> rusqlite::Result<Vec<MemberFailures>> {
+    let mut found = db.prepare_cached(
+        "SELECT coalesce(json_extract(failure.value, '$.member'), ''), count(DISTINCT results.place),
+         coalesce(max(json_extract(failure.value, '$.message')), '')
+         FROM jobs JOIN results ON results.batch = jobs.batch AND results.place = jobs.place,
+         json_each(results.line, '$.failures') AS failure
+         WHERE jobs.batch = ?1 AND jobs.state = ?2 AND instr(results.line, '\"failures\":')
+         GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?3",
+    )?;
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let rows = found.query_map(params![batch, State::Done as i64, most], |row| {
+        Ok(MemberFailures {
+            member: row.get(0)?,
+            questions: row.get::<_, i64>(1)?.unsigned_abs(),
+            reason: row.get(2)?,
+        })
     })?;
     rows.collect()
 }

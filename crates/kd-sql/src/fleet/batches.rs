@@ -4,7 +4,7 @@ use super::error::FleetError;
 use super::link::Tx;
 use super::workers::{line, reason, unique};
 use super::{LINE_BYTES_MAX, money, signed, sum, totals, unsigned};
-use crate::batch::{Batch, Counts, Dead, NewBatch, State};
+use crate::batch::{Batch, Counts, Dead, MemberFailures, NewBatch, State};
 use jiff::Timestamp;
 use kd_core::batch::Refusal;
 use kd_core::clean::clean_text;
@@ -266,6 +266,36 @@ pub(super) fn dead(tx: &mut Tx<'_>, id: &str, most: usize) -> Result<Vec<Dead>, 
             n: unsigned(row.try_get(1)?),
             attempts: u32::try_from(row.try_get::<_, i32>(2)?).unwrap_or(0),
             reason,
+        });
+    }
+    Ok(all)
+}
+
+/// Returns the members that failed in answered questions. They are taken from the text of the line: a line of another
+/// program that is not JSON must not fail the statement. Inside a string of JSON each quote has a backslash before it.
+pub(super) fn member_failures(
+    tx: &mut Tx<'_>,
+    id: &str,
+    most: usize,
+) -> Result<Vec<MemberFailures>, FleetError> {
+    let rows = tx.rows(
+        r#"SELECT left(f[1], 1000), count(DISTINCT j.place), left(max(f[2]), 4000)
+         FROM kd_jobs j JOIN kd_results r USING (batch, place) CROSS JOIN LATERAL regexp_matches(r.line,
+         '\{"member":("(?:[^"\\]|\\.)*"),"kind":"[^"\\]*","message":("(?:[^"\\]|\\.)*")\}', 'g') AS f
+         WHERE j.batch = $1 AND j.state = 2 AND octet_length(r.line) <= $3 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT $2"#,
+        &[&id, &signed(most as u64), &(LINE_BYTES_MAX as i32)],
+    )?;
+    let text = |json: &str| -> String {
+        let text: String =
+            serde_json::from_str(json).unwrap_or_else(|_| json.trim_matches('"').to_owned());
+        clean_text(&text).into_owned()
+    };
+    let mut all = Vec::new();
+    for row in rows {
+        all.push(MemberFailures {
+            member: text(row.try_get(0)?),
+            questions: unsigned(row.try_get(1)?),
+            reason: text(row.try_get(2)?),
         });
     }
     Ok(all)

@@ -11,7 +11,7 @@ use super::link::{Link, Tx};
 use super::money::{self, Settled};
 use super::workers::{self, NewWorker};
 use super::{retry, runs, schema, threads};
-use crate::batch::{Asked, Batch, Dead, Retried};
+use crate::batch::{Asked, Batch, Dead, MemberFailures, Retried};
 use jiff::Timestamp;
 use kd_core::batch::{Refusal, Worker};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -417,6 +417,18 @@ impl Fleet {
     /// The database fails.
     pub fn dead(&mut self, batch: &str, most: usize) -> Result<Vec<Dead>, FleetError> {
         self.link.tx(|tx| batches::dead(tx, batch, most))
+    }
+
+    /// Returns the members that failed in answered questions, as [`crate::batch::Batches::member_failures`].
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn member_failures(
+        &mut self,
+        batch: &str,
+        most: usize,
+    ) -> Result<Vec<MemberFailures>, FleetError> {
+        self.link.tx(|tx| batches::member_failures(tx, batch, most))
     }
 
     /// Asks failed and cancelled questions again, as [`crate::batch::Batches::retry`].

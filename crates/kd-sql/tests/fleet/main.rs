@@ -17,7 +17,7 @@ mod support;
 mod turns;
 
 use jiff::Timestamp;
-use kd_core::batch::{Method, Row, Status};
+use kd_core::batch::{Failed, Method, Row, Status};
 use kd_core::ledger::Ledger;
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
@@ -68,6 +68,40 @@ fn after_a_failure_the_next_equal_question_is_asked_and_retry_takes_its_answer()
     assert_eq!((retried.asked, retried.answered), (0, 1));
     assert_eq!(site.lines(&mut fleet, ID).len(), 3);
     assert_eq!(fleet.cancel(ID).unwrap(), 0, "nothing waits");
+}
+
+#[test]
+fn members_that_failed_in_answered_questions_are_counted() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?", "Two?", "Three?"]);
+    assert_eq!(places(&mut fleet, 9), [1, 2, 3]);
+    let failed = |member: &str, message: &str| Failed {
+        member: member.into(),
+        kind: "auth".into(),
+        message: message.into(),
+    };
+    // What a member says looks like a failure: it is none.
+    let said = r#"{"member":"bob","kind":"x","message":"y"}"#;
+    let row = |failures| Row {
+        failures,
+        ..answer(said)
+    };
+    let quoted = r#"the key \ "k" was refused"#;
+    let (one, two) = (failed("eve", quoted), failed("a\"da", "it broke"));
+    assert!(finish(&mut fleet, 1, &row(vec![one.clone(), two]), false));
+    assert!(finish(&mut fleet, 2, &row(vec![one.clone()]), false));
+    let dead = Row {
+        failures: vec![one],
+        ..Row::failed(Method::Ask, "eve: it broke", Timestamp::now())
+    };
+    assert!(finish(&mut fleet, 3, &dead, false));
+    let found = fleet.member_failures(ID, 9).unwrap();
+    let found: Vec<_> = found
+        .iter()
+        .map(|one| (one.member.as_str(), one.questions, one.reason.as_str()))
+        .collect();
+    assert_eq!(found, [("eve", 2, quoted), ("a\"da", 1, "it broke")]);
+    assert_eq!(fleet.member_failures(ID, 1).unwrap().len(), 1);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, wrap};
 use jiff::tz::TimeZone;
-use kd_app::batch::{Batch, Counts, Dead, Retried};
+use kd_app::batch::{Batch, Counts, Dead, MemberFailures, Retried};
 use kd_app::batch::{Progress, Told, Waiting, Why};
 use kd_app::words::{count, grouped};
 use kd_core::batch::Estimate;
@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const LINE: Duration = Duration::from_secs(30);
 /// Cells of the bar.
 const BAR: usize = 24;
+/// Members that failed in answered questions and are shown.
+pub(crate) const MEMBERS_SHOWN: usize = 20;
 
 /// The time of a run, and of its last line.
 pub(crate) struct Clock {
@@ -299,9 +301,23 @@ fn costs(batch: &Batch) -> String {
     format!("{text}, {}", super::words::seconds(batch.time))
 }
 
+/// Returns a line for each member that failed in answered questions.
+fn members(counts: &Counts, failures: &[MemberFailures]) -> impl Iterator<Item = String> {
+    failures.iter().map(|one| {
+        format!(
+            "{} failed in {} of {}: {}",
+            clean::line(&one.member),
+            grouped(one.questions),
+            count(counts.answered, "answered question"),
+            clean::line(&one.reason)
+        )
+    })
+}
+
 /// Returns the lines at the end of a run.
 pub(crate) fn closing(
     batch: &Batch,
+    failures: &[MemberFailures],
     why: Why,
     stopped: bool,
     output: Option<&str>,
@@ -320,6 +336,7 @@ pub(crate) fn closing(
             "failed:  `kd batch status {short}` says why, `kd batch retry {short}` asks again"
         ));
     }
+    lines.extend(members(counts, failures).map(|line| format!("members: {line}")));
     match why {
         Why::Limit => lines
             .push("go on:   a limit is reached; run the same command with a higher one".to_owned()),
@@ -405,6 +422,7 @@ pub(crate) struct Now {
 pub(crate) fn status(
     batch: &Batch,
     dead: &[Dead],
+    failures: &[MemberFailures],
     now: Now,
     columns: usize,
     styles: Styles,
@@ -449,6 +467,7 @@ pub(crate) fn status(
             short(&batch.about.id)
         ));
     }
+    lines.extend(members(counts, failures));
     for line in lines {
         // A command stays on one line, so that it can be copied.
         let pieces = match line.starts_with("kd ") {
@@ -596,9 +615,29 @@ mod tests {
             attempts: 3,
             reason: "ada: the service is overloaded\u{1b}[2J".into(),
         };
-        let mut text = closing(&batch(), Why::Over, false, Some("results.jsonl"), 80).join("\n");
+        let absent = [MemberFailures {
+            member: "eve".into(),
+            questions: 197,
+            reason: "the service refused the key (HTTP 401)\u{1b}[2J".into(),
+        }];
+        let mut text = closing(
+            &batch(),
+            &absent,
+            Why::Over,
+            false,
+            Some("results.jsonl"),
+            80,
+        )
+        .join("\n");
         text.push_str("\n--\n");
-        text.push_str(&status(&batch(), &[dead], Now::default(), 80, Styles::NONE));
+        text.push_str(&status(
+            &batch(),
+            &[dead],
+            &absent,
+            Now::default(),
+            80,
+            Styles::NONE,
+        ));
         text.push_str("--\n");
         let mut open = batch();
         open.counts.waiting = 90;
@@ -607,16 +646,16 @@ mod tests {
             can_be_typed: true,
             ..Now::default()
         };
-        text.push_str(&status(&open, &[], now, 80, Styles::NONE));
+        text.push_str(&status(&open, &[], &[], now, 80, Styles::NONE));
         let limited = Now {
             is_limited: true,
             ..Now::default()
         };
-        let text_of_limited = status(&open, &[], limited, 80, Styles::NONE);
+        let text_of_limited = status(&open, &[], &[], limited, 80, Styles::NONE);
         for part in ["stopped by a limit", "left; was run as: "] {
             assert!(text_of_limited.contains(part), "{text_of_limited}");
         }
-        text.push_str(&closing(&open, Why::Limit, false, None, 80).join("\n"));
+        text.push_str(&closing(&open, &[], Why::Limit, false, None, 80).join("\n"));
         assert!(!text.contains('\u{1b}'));
         let day = created(&batch());
         insta::assert_snapshot!("batch-end", text.replace(&day, "(created)"));

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::face::batch::{self as face, Clock};
 use crate::face::json;
 use kd_app::Runtime;
-use kd_app::batch::{Batching, Ended, Running, Told, Why};
+use kd_app::batch::{Batching, Ended, Running, Shelf, Told, Why};
 use kd_tui::inline::Region;
 use kd_tui::signals::{Caught, Signals, suspend};
 use kd_tui::terminal::{self, Quiet};
@@ -236,22 +236,30 @@ fn print(bytes: &str) {
 
 /// Prints the state of the batch at the end, and what to do next.
 fn closing(args: &Run, ended: &Ended, stopped: bool, here: &Here) -> Result<(), Error> {
-    if args.json {
-        let value = face::object(&ended.batch, &[]);
-        writeln!(crate::out::stdout(), "{}", json::text(&value, true)?)?;
+    if args.quiet && !args.json {
         return Ok(());
     }
-    if args.quiet {
+    let store = fleet::store(&args.store, here)?;
+    let id = &ended.batch.about.id;
+    let failures = match Shelf::open(store.as_ref(), here)? {
+        Some(mut shelf) => shelf.member_failures(id, face::MEMBERS_SHOWN)?,
+        None => Vec::new(),
+    };
+    if args.json {
+        let mut value = face::object(&ended.batch, &[]);
+        value["member_failures"] = serde_json::json!(failures);
+        writeln!(crate::out::stdout(), "{}", json::text(&value, true)?)?;
         return Ok(());
     }
     let columns = terminal::size_of_stderr().map_or(usize::MAX, |(columns, _)| columns.into());
     let output = args.output.as_ref().map(|path| super::shown(path));
     let mut err = crate::out::stderr().lock();
-    for line in face::closing(&ended.batch, ended.why, stopped, output.as_deref(), columns) {
+    let output = output.as_deref();
+    for line in face::closing(&ended.batch, &failures, ended.why, stopped, output, columns) {
         let _ = writeln!(err, "{}", here.err_styles().dim(&line));
     }
-    if ended.why == Why::Stopped && fleet::store(&args.store, here)?.is_some() {
-        let line = fleet::others_go_on(&ended.batch.about.id);
+    if ended.why == Why::Stopped && store.is_some() {
+        let line = fleet::others_go_on(id);
         let _ = writeln!(err, "{}", here.err_styles().dim(&line));
     }
     Ok(())

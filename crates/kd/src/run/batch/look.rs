@@ -33,10 +33,12 @@ pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
         FAILURES_SHOWN
     };
     let dead = shelf.dead(id, most)?;
+    let failures = shelf.member_failures(id, face::MEMBERS_SHOWN)?;
     let mut out = crate::out::lines(args.json);
     if args.json {
         let mut value = face::object(&batch, &dead);
         value["running_now"] = is_running.into();
+        value["member_failures"] = serde_json::json!(failures);
         if let Some(Workers { all, refusals }) = &workers {
             value["limited"] = is_limited.into();
             value["workers"] = fleet::workers_object(all);
@@ -49,7 +51,14 @@ pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
             is_limited,
             can_be_typed: super::is_run(&batch.about.command),
         };
-        let text = face::status(&batch, &dead, now, here.columns(), here.out_styles());
+        let text = face::status(
+            &batch,
+            &dead,
+            &failures,
+            now,
+            here.columns(),
+            here.out_styles(),
+        );
         out.write_all(text.as_bytes())?;
         if let Some(Workers { all, refusals }) = &workers
             && !batch.counts.is_over()
