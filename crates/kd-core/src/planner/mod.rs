@@ -25,7 +25,7 @@ use crate::deliberation::plan::{
 };
 use crate::deliberation::protocols::Asks;
 use crate::deliberation::stages::{self, is_or_are};
-use crate::deliberation::{Cut, Deliberation, Spent, protocols};
+use crate::deliberation::{Cut, Deliberation, Spent, forecast, protocols};
 use crate::ids::SeatName;
 use crate::models;
 use crate::roles::{self, Duty};
@@ -556,6 +556,13 @@ fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
         ));
     }
     notices.extend(without_votes(plan));
+    let expected = forecast(plan).calls;
+    if let Some(most) = plan.limits.calls.filter(|most| *most < expected) {
+        let calls = if most == 1 { "call" } else { "calls" };
+        notices.push(format!(
+            "the limit of {most} {calls} is below the {expected} that this plan asks for: it may end without a vote"
+        ));
+    }
     let known: Vec<f64> = plan.seats.iter().filter_map(|s| s.reliability).collect();
     if let (Some(best), Some(worst)) = (
         known.iter().copied().reduce(f64::max),
@@ -851,7 +858,8 @@ mod tests {
             let votes = |s: &&Seat| s.has(Duty::Vote) && s.agent == chair.agent;
             (chair.agent.clone(), plan.seats.iter().any(|s| votes(&s)))
         };
-        assert_eq!(chair(&config, &names), ("m3".to_owned(), false));
+        assert_eq!(chair(&config, &names), ("m4".to_owned(), false));
+        assert_eq!(chair(&config, &names[..3]), ("m1".to_owned(), true));
         assert_eq!(chair(&config, &names[..2]), ("m1".to_owned(), true));
         // A chair from the settings too, whichever member it is.
         for name in &names {

@@ -4,7 +4,7 @@ use crate::room::{Answer, good, plan, run};
 use kd_core::config::Config;
 use kd_core::deliberation::plan::{Limits, Strategy};
 use kd_core::deliberation::protocols::PROTOCOLS;
-use kd_core::deliberation::{Deliberation, Fact, Price, Spent};
+use kd_core::deliberation::{Deliberation, Fact, Price, Spent, forecast};
 use kd_core::planner::{self, Brief, PlanError, Planned};
 use kd_core::usage::Usage;
 use kd_vote::Outcome;
@@ -164,6 +164,36 @@ fn planned(usd: f64) -> Result<Planned, PlanError> {
         ..Brief::default()
     };
     planner::plan(&config.expect("settings"), &brief)
+}
+
+#[test]
+fn a_limit_of_fewer_calls_than_the_plan_asks_for_is_told() {
+    let agent = json!({"backend": "ollama", "model": "m"});
+    let notices = |calls: u64| {
+        let config = Config::from_value(&json!({
+            "agents": {"m1": agent, "m2": agent, "m3": agent},
+            "council": {"members": ["m1", "m2", "m3"]},
+            "deliberation": {"maxCalls": calls, "preset": "standard"},
+        }));
+        let brief = Brief {
+            question: "Is it safe to store sessions in Redis?",
+            asked: "Is it safe to store sessions in Redis?",
+            ..Brief::default()
+        };
+        let planned = planner::plan(&config.expect("settings"), &brief).expect("a plan");
+        let told = |n: &&String| n.starts_with("the limit of");
+        let told = planned.notices.iter().find(told).cloned();
+        (forecast(&planned.plan).calls, told)
+    };
+    let (calls, told) = notices(40);
+    assert_eq!(told, None);
+    assert_eq!(notices(calls).1, None);
+    let low = calls - 1;
+    let told = notices(low).1.expect("a notice");
+    assert!(
+        told.contains(&format!("of {low} calls is below the {calls} ")),
+        "{told}"
+    );
 }
 
 #[test]
