@@ -166,7 +166,7 @@ fn agreement(facts: &Facts<'_>) -> Markup {
     html! {
         @if let Some(counted) = counted.filter(|counted| !counted.is_one_voice()) {
             p.facts {
-                span { "Agreement " (format!("{:.2}", counted.agreement)) ": no probability of being right" }
+                span { "Agreement " (format!("{:.2}", counted.agreement)) ": not the probability of being right" }
                 @if !counted.is_of_estimates() { span { "Counted by " (rule(&counted.rule)) } }
             }
         }

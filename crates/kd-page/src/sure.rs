@@ -26,7 +26,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
                 div { (bar(*agreement, &pass(facts, at, *agreement))) }
             }
             p.faint {
-                "Agreement is how many stand behind the answer. It is no probability of being right. The interval is that of the "
+                "Agreement is how many stand behind the answer. It is not the probability of being right. The interval is that of the "
                 "share of voters, as if they were a sample of all members that could be asked."
             }
         }

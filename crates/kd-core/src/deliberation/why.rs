@@ -14,7 +14,7 @@ pub fn why(report: &Report) -> Vec<String> {
             .map(|s| format!("{} ({})", s.name(), s.role))
             .collect();
         out.push(format!(
-            "It sat as {} in the protocol {}, because {}.",
+            "The members were {}, in the protocol {}, because {}.",
             names.join(", "),
             plan.protocol,
             plan.meta.reasoning.trim_end_matches('.')
