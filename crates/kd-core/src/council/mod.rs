@@ -491,7 +491,20 @@ impl Council {
     fn told(&self) -> History {
         let members = self.roster.members().iter();
         let seats = members.chain(self.roster.chair()).map(|m| &m.name);
-        prompt::render(settled(&self.history), seats)
+        prompt::render(self.until_now(settled(&self.history)), seats)
+    }
+
+    /// Leaves out later questions from other processes and what was said there after the first of them: members would take
+    /// the newest question for the one that they are asked.
+    fn until_now<'m>(&self, mut messages: Vec<&'m Message>) -> Vec<&'m Message> {
+        let Some(said) = self.round.as_ref().map(|round| round.said) else {
+            return messages;
+        };
+        let is_later = |m: &&Message| m.seq > said && m.is_question(&self.history);
+        if let Some(next) = messages.iter().copied().find(is_later).map(|m| m.seq) {
+            messages.retain(|m| m.seq < next || !is_later(m) && !self.others.said(m));
+        }
+        messages
     }
 
     /// Handles a turn that had to wait for its member, adding the messages found meanwhile. If the user has spoken, a
@@ -500,6 +513,10 @@ impl Council {
     fn freed(&mut self, id: TurnId, found: Vec<Message>, fx: &mut Effects) {
         for message in found {
             self.spoke_elsewhere(&message);
+            let is_same = |own: &Message| own.seq == message.seq && own.from == message.from;
+            if !self.history.iter().any(is_same) {
+                self.others.note(&message);
+            }
             self.learn(message);
         }
         let over = self.is_over();

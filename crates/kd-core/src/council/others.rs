@@ -10,19 +10,33 @@ use crate::machine::Effects;
 use crate::message::{Address, Message};
 use crate::names::KING;
 use crate::request::Delta;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of members whose streams in other processes are followed.
 const STREAMS_MAX: usize = 64;
 
 /// Members answering for other processes, with the state of their streams.
 #[derive(Debug, Default)]
-pub(super) struct Others(BTreeMap<SeatName, Hearing>);
+pub(super) struct Others {
+    streams: BTreeMap<SeatName, Hearing>,
+    /// The numbers of messages that other processes wrote since this session began, with their senders.
+    messages: BTreeSet<(u32, String)>,
+}
 
 impl Others {
     /// Returns whether a member is answering for another process.
     pub(super) fn hold(&self, seat: &SeatName) -> bool {
-        self.0.contains_key(seat)
+        self.streams.contains_key(seat)
+    }
+
+    /// Takes note of a message of another process.
+    pub(super) fn note(&mut self, message: &Message) {
+        self.messages.insert((message.seq, message.from.clone()));
+    }
+
+    /// Returns whether another process wrote a message since this session began.
+    pub(super) fn said(&self, message: &Message) -> bool {
+        self.messages.contains(&(message.seq, message.from.clone()))
     }
 }
 
@@ -35,6 +49,7 @@ impl Council {
             // Already known.
             return;
         }
+        self.others.note(&message);
         self.spoke_elsewhere(&message);
         if matches!(self.stage, Stage::Idle) && !self.held {
             // The thread now decides what can be retried.
@@ -45,7 +60,7 @@ impl Council {
     /// Takes note of another process's message: its sender has finished there, and one of the user ends this round.
     pub(super) fn spoke_elsewhere(&mut self, message: &Message) {
         self.others
-            .0
+            .streams
             .retain(|seat, _| seat.as_str() != message.from);
         if message.from == KING
             && let Some(round) = &mut self.round
@@ -63,17 +78,17 @@ impl Council {
 
     /// Handles a piece of an answer streamed by another process.
     pub(super) fn found_delta(&mut self, seat: SeatName, mut delta: Delta, fx: &mut Effects) {
-        if !self.others.hold(&seat) && self.others.0.len() >= STREAMS_MAX {
+        if !self.others.hold(&seat) && self.others.streams.len() >= STREAMS_MAX {
             return;
         }
-        let ear = self.others.0.entry(seat.clone()).or_default();
+        let ear = self.others.streams.entry(seat.clone()).or_default();
         ear.clean(&mut delta);
         fx.events.push(Event::StreamFound { seat, delta });
     }
 
     /// Handles the end of another process's stream. Its message, if any, was found before.
     pub(super) fn found_end(&mut self, seat: SeatName, fx: &mut Effects) {
-        if self.others.0.remove(&seat).is_some() {
+        if self.others.streams.remove(&seat).is_some() {
             fx.events.push(Event::StreamLost { seat });
         }
     }
@@ -85,6 +100,6 @@ impl Council {
             Address::King => false,
             Address::Seats(seats) => seats.contains(seat),
         };
-        self.others.0.keys().any(asked)
+        self.others.streams.keys().any(asked)
     }
 }

@@ -126,19 +126,31 @@ fn one_who_waited_for_its_member_is_told_what_was_said_meanwhile() {
     });
     bench.say("hi");
     let turn = bench.turn("claude");
-    bench.next += 1;
+    bench.next += 3;
     let events = bench.events.len();
     bench.open.clear();
+    let (before, after) = (bench.next - 3, bench.next - 1);
+    let answer = |seq, body: &str| kd_core::Message {
+        from: "cursor".into(),
+        ..elsewhere(seq, body)
+    };
     bench.feed(Input::Freed {
         turn,
-        found: vec![elsewhere(bench.next - 1, "from another window")],
+        found: vec![
+            answer(before, "I answer an earlier question."),
+            elsewhere(bench.next - 2, "from another window"),
+            answer(after, "I answer the other window."),
+        ],
     });
     assert_eq!(
         bench.events.len(),
         events,
         "who does not follow others is not told"
     );
-    assert!(bench.prompt("claude").contains("king: from another window"));
+    // Another window's question is answered there: here it would be taken for the one that is asked.
+    let prompt = bench.prompt("claude");
+    assert!(prompt.contains("cursor: I answer an earlier"), "{prompt}");
+    assert!(!prompt.contains("window"), "{prompt}");
     // The new message needs answers, from the other members too.
     bench.answer("claude", "hello");
     assert_eq!(bench.speaking(), ["codex"]);

@@ -347,12 +347,22 @@ impl Laws {
         });
         let names = self.seats.iter().map(SeatName::as_str).chain(spoke);
         let read = prompt::parse(text, names).unwrap();
-        assert_eq!(read.len(), sound.len(), "{text}");
-        for (told, was) in read.iter().zip(sound) {
-            assert_eq!(told.from == "king", was.is_king(), "{text}");
+        // Later questions of other processes are left out, and from the first of them on what was said there.
+        let mut told = read.iter().peekable();
+        let mut is_complete = true;
+        for was in sound {
             let body = kd_core::clean::clean_text(&was.body);
-            assert_eq!(told.body, body.trim());
+            let is_same = |told: &&prompt::Spoken| {
+                (told.from == "king") == was.is_king() && told.body == body.trim()
+            };
+            if told.peek().is_some_and(is_same) {
+                told.next();
+                continue;
+            }
+            assert!(!is_complete || was.is_king(), "{text}");
+            is_complete = false;
         }
+        assert_eq!(told.next(), None, "{text}");
     }
 
     /// Checks the final state, when nothing more can happen.
