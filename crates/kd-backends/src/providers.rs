@@ -553,13 +553,16 @@ impl Service {
         delta
     }
 
-    /// Adds the price to the usage, if it is known and the service states none.
+    /// Adds the price to the usage, if it is known. A price that the service states counts; but 0 counts as none, and if the
+    /// user set a price, the larger of both counts: a service must not switch off a limit.
     pub(crate) fn with_price(&self, model: &str, mut usage: Usage) -> Usage {
-        if usage.cost_usd.is_none()
-            && let Some(tariff) = self.tariff(model)
-        {
-            usage.cost_usd = Some(cost(&usage, tariff.at(usage.input_tokens)));
-        }
+        let known = self.tariff(model);
+        let own = known.map(|tariff| cost(&usage, tariff.at(usage.input_tokens)));
+        let is_set = self.config.prices.contains_key(model);
+        usage.cost_usd = match (usage.cost_usd, own) {
+            (Some(stated), Some(own)) if stated == 0.0 || is_set => Some(stated.max(own)),
+            (stated, own) => stated.or(own),
+        };
         usage
     }
 

@@ -106,6 +106,23 @@ impl Usage {
         self.certainty = self.certainty.and(other.certainty);
     }
 
+    /// Returns the larger of two reports about one call: a service that reports less than before has lost something.
+    #[must_use]
+    pub fn larger(mut self, other: Usage) -> Self {
+        let larger = |own: &mut u64, other: u64| *own = (*own).max(other);
+        larger(&mut self.input_tokens, other.input_tokens);
+        larger(&mut self.output_tokens, other.output_tokens);
+        larger(&mut self.cached_tokens, other.cached_tokens);
+        larger(&mut self.written_tokens, other.written_tokens);
+        larger(&mut self.thinking_tokens, other.thinking_tokens);
+        self.cost_usd = match (self.cost_usd, other.cost_usd) {
+            (Some(own), Some(other)) => Some(own.max(other)),
+            (own, other) => own.or(other),
+        };
+        self.certainty = self.certainty.and(other.certainty);
+        self
+    }
+
     /// Marks the total as a lower bound if some call did not report its usage. A total without tokens stays unchanged.
     pub fn with_uncounted(mut self, uncounted: bool) -> Self {
         if uncounted && self.counts_tokens() {

@@ -219,7 +219,10 @@ impl Decoder for Reading {
         }
         // A count covers only the text before it: if more text follows, it is incomplete.
         if let Some(usage) = chunk.usage {
-            self.usage = usage.whole();
+            self.usage = match (self.usage, usage.whole()) {
+                (Some(before), Some(now)) => Some(before.larger(now)),
+                (before, now) => now.or(before),
+            };
         } else if (out.size(), self.refusal.len(), self.call_bytes()) != before {
             self.usage = None;
         }

@@ -43,7 +43,7 @@ pub(super) fn price(link: &Link) -> Option<Price> {
 
 /// Adds the price of a request in a provider batch to its usage.
 fn priced(link: &Link, usage: Usage) -> Usage {
-    let states = usage.cost_usd.is_some();
+    let states = usage.cost_usd.is_some_and(|usd| usd > 0.0);
     let mut usage = link.service.with_price(&link.model, usage);
     if !states {
         let part = link.service.batch_price().unwrap_or(1.0);

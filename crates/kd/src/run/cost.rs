@@ -132,7 +132,9 @@ fn printed(sum: &Sum) -> serde_json::Value {
     let mut value = object!(sum);
     value["in"] = object!(known(sum, sum.input));
     value["out"] = object!(known(sum, sum.out));
-    value["usd"] = object!(sum.paid().map(|(usd, _)| usd));
+    let paid = sum.paid();
+    let paid = paid.filter(|(usd, certainty)| *usd > 0.0 || certainty.is_exact());
+    value["usd"] = object!(paid.map(|(usd, _)| usd));
     value
 }
 
@@ -142,6 +144,8 @@ fn cells(sum: &Sum) -> [String; 6] {
         None => "unknown".to_owned(),
         Some((usd, certainty)) if usd > 0.0 => money(usd, certainty),
         Some(_) if sum.logins > 0 => "-".to_owned(),
+        // Its price is known, and its tokens are not.
+        Some((_, certainty)) if !certainty.is_exact() => "unknown".to_owned(),
         Some(_) => "$0.00".to_owned(),
     };
     let covered = match (sum.covered_usd > 0.0, sum.logins_unpriced) {
@@ -200,5 +204,13 @@ mod tests {
             assert_eq!(cells(&sum)[1], shown);
             assert_eq!(printed(&sum)["usd"], json);
         }
+        let uncounted = Sum {
+            calls: 2,
+            certainty: Certainty::AtLeast,
+            paid_certainty: Certainty::AtLeast,
+            ..Sum::default()
+        };
+        assert_eq!(cells(&uncounted)[1], "unknown");
+        assert_eq!(printed(&uncounted)["usd"], object!(null));
     }
 }
