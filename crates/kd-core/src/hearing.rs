@@ -8,6 +8,8 @@ use crate::request::Delta;
 
 /// Maximum characters of a name: a tool's, a model's version.
 const NAME_CHARS_MAX: usize = 120;
+/// Maximum length of the name of a tool that a client offers, in characters.
+pub(crate) const TOOL_CHARS_MAX: usize = 128;
 /// Maximum characters of a line.
 const LINE_CHARS_MAX: usize = 400;
 
@@ -41,7 +43,7 @@ impl Hearing {
                 *detail = clean_line(detail, LINE_CHARS_MAX);
             }
             // The tool is looked up by name and its arguments are parsed as data: only the name is shown.
-            Delta::Call { call } => call.name = clean_line(&call.name, NAME_CHARS_MAX),
+            Delta::Call { call } => call.name = clean_line(&call.name, TOOL_CHARS_MAX),
             Delta::Notice { text } => *text = clean_line(text, LINE_CHARS_MAX),
             Delta::Retrying { failure, .. } => {
                 failure.message = clean_line(&failure.message, LINE_CHARS_MAX);

@@ -1012,6 +1012,26 @@ fn the_bill_of_all_members_stands_in_the_extension_and_in_headers() {
 }
 
 #[test]
+fn a_failed_request_says_what_it_cost() {
+    let refused = (0..8).map(|_| Reply::status(401));
+    let stage = Stage::of(Wire::OpenAi, refused.collect(), json!({}));
+    let request = Api::Chat.request(&[json!({"user": "hi"})], json!({"model": "kd/ask:ann"}));
+    let mut text = String::new();
+    let mut stream = stage
+        .served
+        .open("POST", "/v1/chat/completions", &bearer(), &request);
+    std::io::Read::read_to_string(&mut stream, &mut text).expect("an answer");
+    assert!(text.starts_with("HTTP/1.1 502"), "{text}");
+    for header in [
+        "x-kd-outcome: failed",
+        "x-kd-input-tokens: 0",
+        "x-should-retry: false",
+    ] {
+        assert!(text.contains(header), "{header}: {text}");
+    }
+}
+
+#[test]
 fn the_record_of_a_conversation_reads_in_order() {
     let call = reply(Wire::OpenAi, "", &[("c1", "read", "{}")]);
     let stage = Stage::of(

@@ -2,6 +2,7 @@
 //! results of the calls. Read only: texts for the record, for advisers, and for the acting member itself.
 
 use crate::clean::{clean_line, clean_text};
+use crate::hearing::TOOL_CHARS_MAX;
 use crate::request::{Picture, Prompt, Said, ToolCall, ToolChoice, ToolSpec};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -11,8 +12,6 @@ use std::fmt::Write;
 const STEP_BYTES_MAX: usize = 16 << 10;
 /// Maximum bytes of a call's arguments there.
 const ARGUMENTS_BYTES_MAX: usize = 4 << 10;
-/// Maximum characters of a tool's name.
-const NAME_CHARS_MAX: usize = 128;
 
 /// A client's conversation, and the tools that it offers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -159,7 +158,7 @@ fn step(said: &Said) -> String {
             failed,
             ..
         } => {
-            let name = clean_line(name, NAME_CHARS_MAX);
+            let name = clean_line(name, TOOL_CHARS_MAX);
             let failed = if *failed { ", which failed" } else { "" };
             (
                 format!("result of {name}{failed}"),
@@ -174,7 +173,7 @@ fn step(said: &Said) -> String {
 pub(super) fn spoken(text: &str, calls: &[ToolCall]) -> String {
     let mut out = cut(text, STEP_BYTES_MAX);
     for call in calls {
-        let name = clean_line(&call.name, NAME_CHARS_MAX);
+        let name = clean_line(&call.name, TOOL_CHARS_MAX);
         let arguments = cut(&call.arguments_text(), ARGUMENTS_BYTES_MAX);
         if !out.is_empty() {
             out.push_str("\n\n");

@@ -40,6 +40,8 @@ pub(super) struct Fault {
     code: Option<&'static str>,
     pub(super) param: Option<&'static str>,
     pub(super) message: String,
+    /// Headers of the response: what the members that were asked have cost.
+    headers: Vec<(&'static str, String)>,
 }
 
 impl Fault {
@@ -49,6 +51,7 @@ impl Fault {
             code: None,
             param: None,
             message: message.into(),
+            headers: Vec::new(),
         }
     }
 
@@ -128,7 +131,10 @@ impl Fault {
     pub(super) fn unanswered(answer: &Answer) -> Self {
         let thread = answer.thread().map(|thread| format!(" (thread {thread})"));
         let message = answer.failure() + &thread.unwrap_or_default();
-        Self::new(StatusCode::BAD_GATEWAY, message)
+        Self {
+            headers: answer.sums(),
+            ..Self::new(StatusCode::BAD_GATEWAY, message)
+        }
     }
 
     /// An internal error.
@@ -176,7 +182,12 @@ impl Fault {
     pub(super) fn response(&self, shape: Shape) -> Response {
         // Clients would retry, and members would be paid again.
         let headers = [("x-should-retry", "false")];
-        let response = (self.status, headers, Json(self.json(shape))).into_response();
+        let mut response = (self.status, headers, Json(self.json(shape))).into_response();
+        for (name, value) in &self.headers {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                response.headers_mut().insert(*name, value);
+            }
+        }
         match self.status {
             StatusCode::CONFLICT => may_be_repeated(response),
             _ => response,
