@@ -619,7 +619,7 @@ def judge(p):
 RULES = {
     "plurality": ("first", plurality),
     "majority": ("first", lambda p: over(p, Fraction(1, 2))),
-    "super-majority": ("first", lambda p: over(p, Fraction(666666666, NANO) if p.threshold is None else p.threshold)),
+    "super-majority": ("first", lambda p: over(p, Fraction(2, 3) if p.threshold is None else p.threshold)),
     "unanimity": ("first", unanimity),
     "weighted": ("first", weighted),
     "confidence": ("first", confidence),

@@ -93,10 +93,10 @@ pub static EVENTS: Format = Format {
 pub static READING: Format = Format {
     what: "the rules for reading replies",
     at: "the plan in `.kd-events.jsonl`",
-    version: 4,
+    version: 5,
     field: "`reading`, left out for 0",
     schema: "[record](schemas/record.schema.json)",
-    older: "0 to 3 are decided again by their own rules",
+    older: "0 to 4 are decided again by their own rules",
     newer: "`kd replay` and `kd why` refuse",
 };
 
@@ -112,7 +112,7 @@ pub static SPENDING: Format = Format {
 /// The rules by which a deliberation writes its conclusion.
 pub static WRITING: Format = Format {
     what: "the rules for conclusions",
-    version: 4,
+    version: 5,
     field: "`writing`, left out for 0",
     ..READING
 };

@@ -5,7 +5,7 @@ use crate::facts::{Facts, plain};
 use crate::markdown;
 use kd_core::clean::clean_line;
 use kd_core::deliberation::report::{Report, SeatState, StageReport};
-use kd_core::deliberation::{AnswerKind, Counted, Robustness, Verdict, rule_doc, why};
+use kd_core::deliberation::{AnswerKind, Counted, Robustness, Verdict, counted_by, rule_doc, why};
 use maud::{Markup, html};
 
 /// The title of the part of an answer that states the decision.
@@ -264,7 +264,10 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
         @if let Some(robust) = &facts.robust { (would_be(facts, robust)) }
         @if let Some(plan) = &report.plan {
             details {
-                summary { "The plan: protocol " (plain(&plan.protocol)) ", rule " (rule(&plan.voting.method)) }
+                summary {
+                    "The plan: protocol " (plain(&plan.protocol))
+                    @if let Some(by) = counted_by(plan) { ", rule " (rule(by)) }
+                }
                 p dir="auto" { (plain(&plan.meta.reasoning)) }
                 div.wide tabindex="0" { table {
                     thead { tr { th { "Seat" } th { "Role" } th { "Persona" } th { "Weight" } th { "Model" } } }
@@ -319,10 +322,11 @@ fn count(facts: &Facts<'_>, report: &Report, counted: &Counted) -> Markup {
                     td { (seat_link(facts, first.seat.as_str())) }
                     @if weighs { td { @if let Some(weight) = weight(first.seat.as_str()) { (weight) } } }
                     td dir="auto" {
-                        @match first.candidate.and_then(|c| counted.candidates.get(c)) {
-                            Some(name) => (candidate(facts, name)),
-                            None => span.faint { "abstains" },
+                        @for (at, name) in first.all().filter_map(|c| counted.candidates.get(c)).enumerate() {
+                            @if at > 0 { " = " }
+                            (candidate(facts, name))
                         }
+                        @if first.all().next().is_none() { span.faint { "abstains" } }
                     }
                     td { @if let Some(sure) = first.confidence { (format!("{:.0} %", sure * 100.0)) } }
                     td dir="auto" { (plain(&first.reason)) }
@@ -384,7 +388,7 @@ fn standing(facts: &Facts<'_>, counted: &Counted) -> Markup {
         counted
             .firsts
             .iter()
-            .filter(|first| first.candidate == Some(at))
+            .filter(|first| first.backs(at))
             .count()
     };
     let scores: Option<Vec<f64>> = counted

@@ -177,9 +177,9 @@ fn answers<'a>(facts: &'a Facts<'_>) -> Vec<Alone<'a>> {
                 .firsts
                 .iter()
                 .find(|first| first.seat.as_str() == seat);
-            first?
-                .candidate
-                .map(|candidate| Some(candidate) == count.winner)
+            let first = first?;
+            let backs = |winner| first.backs(winner);
+            first.all().next().map(|_| count.winner.is_some_and(backs))
         }
         None => None,
     };

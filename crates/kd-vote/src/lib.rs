@@ -35,7 +35,7 @@ pub use limits::TooLarge;
 pub use methods::RULES;
 pub use nearest::nearest;
 pub use poll::{Poll, Reads, Sees, Vote};
-pub use rules::{ConfidenceMap, Electorate, Overvote, Rules, Runoff, TiePolicy};
+pub use rules::{Backing, ConfidenceMap, Electorate, Overvote, Rules, Runoff, TiePolicy};
 pub use tally::{Abstention, Count, Dissent, Outcome, Round, Tally, TieStep};
 pub use ties::lot;
 
@@ -257,7 +257,10 @@ pub fn tally(rule: &'static Rule, ballots: &[Ballot], rules: &Rules) -> Tally {
     let backers = |c: usize| -> u64 {
         firsts
             .iter()
-            .filter(|(_, f, _)| f == &[c])
+            .filter(|(_, f, _)| match rules.backing {
+                Backing::Shared => f.contains(&c),
+                Backing::Alone => f == &[c],
+            })
             .fold(0, |n: u64, (k, ..)| n.saturating_add(*k))
     };
     let outcome = match (quorate, count.winners.as_slice()) {

@@ -13,7 +13,10 @@ pub struct Rules {
     pub weighted: bool,
     /// The base of majorities.
     pub electorate: Electorate,
-    /// The share that a super-majority must exceed, in billionths.
+    /// Whether a ballot that puts several candidates first backs all of them or none.
+    pub backing: Backing,
+    /// The share that a super-majority must exceed, in billionths; two thirds are rounded up, so that two of three do not
+    /// exceed them.
     pub super_majority: Nano,
     /// Minimum number of readable ballots; below it there is no quorum.
     pub quorum: u64,
@@ -52,6 +55,17 @@ pub enum Electorate {
     Voting,
     /// All voters asked, including abstentions.
     Everybody,
+}
+
+/// Whom a ballot backs that puts several candidates first, such as approvals: for the outcome of a count, not for its
+/// winners.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backing {
+    /// All of them.
+    #[default]
+    Shared,
+    /// None of them.
+    Alone,
 }
 
 /// Maps a voter's stated confidence to its weight.
@@ -133,7 +147,8 @@ impl Rules {
             excluded: Vec::new(),
             weighted: false,
             electorate: Electorate::default(),
-            super_majority: 2 * NANOS / 3,
+            backing: Backing::default(),
+            super_majority: 2 * NANOS / 3 + 1,
             quorum: 1,
             confidence: ConfidenceMap::default(),
             options: None,

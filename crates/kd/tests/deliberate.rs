@@ -442,7 +442,7 @@ fn a_plan_is_shown_and_nothing_is_asked() {
         "rule majority",
         "Deep Reasoner",
         // Three opinions, reviews and votes, and the conclusion.
-        "cost: 10 calls if no member fails",
+        "cost: at most 10 calls if no member fails",
         "free",
     ] {
         assert!(said.out.contains(part), "{part} in\n{}", said.out);

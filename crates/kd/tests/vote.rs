@@ -234,6 +234,46 @@ fn what_is_left_out_is_noted_and_the_ballots_are_counted() {
 }
 
 #[test]
+fn two_thirds_are_no_super_majority_and_a_cap_is_a_setting() {
+    let tally = |args: &[&str], input: &str| {
+        let args = [&["vote", "tally", "--json", "-", "-r"], args].concat();
+        let said = fed(&home(), &args, input);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let value = said.json();
+        (value["winner"].clone(), value["outcome"].clone())
+    };
+    for (a, b, wins) in [
+        (2, 1, false),
+        (66, 33, false),
+        (200, 100, false),
+        (67, 33, true),
+        (201, 99, true),
+    ] {
+        let csv = format!("n,choice\n{a},A\n{b},B\n");
+        let winner = if wins { json!("A") } else { Value::Null };
+        assert_eq!(tally(&["super-majority"], &csv).0, winner, "{a} {b}");
+    }
+    let two = "n,choice\n2,A\n1,B\n";
+    assert_eq!(tally(&["super-majority", "--threshold", "0.6"], two).0, "A");
+    // Plain approval voting.
+    let wide = [
+        r#"{"candidates":["A","B","C","D"]}"#,
+        r#"{"n":60,"approvals":["A","B","C"]}"#,
+        r#"{"n":40,"approvals":["D","A"]}"#,
+    ]
+    .join("\n");
+    assert_eq!(
+        tally(&["approval"], &wide).1,
+        "split",
+        "A and D have 40 each"
+    );
+    let all = tally(&["approval", "--approvals-max", "4"], &wide);
+    assert_eq!(all, (json!("A"), json!("unanimous")));
+    let in_file = wide.replace("\"D\"]}", "\"D\"],\"approvals_max\":3}");
+    assert_eq!(tally(&["approval"], &in_file).0, "A");
+}
+
+#[test]
 fn rules_are_listed_with_their_papers() {
     let said = home().run(&["vote", "rules", "--json"]);
     let rules = said.json();

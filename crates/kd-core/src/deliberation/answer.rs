@@ -371,10 +371,15 @@ pub fn confidence(said: &str) -> Option<f64> {
 }
 
 fn plain(text: &str) -> String {
-    clean_line(text, KEY_CHARS_MAX)
-        .to_lowercase()
-        .trim_matches(|c: char| !c.is_alphanumeric())
-        .to_owned()
+    let text = clean_line(text, KEY_CHARS_MAX).to_lowercase();
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let bare = text.trim_end_matches(|c: char| !c.is_alphanumeric());
+    // The bracket that closes one inside: `iron (Fe)`.
+    let end = text.get(bare.len()..).and_then(|rest| rest.chars().next());
+    match end {
+        Some(')') if bare.matches('(').count() > bare.matches(')').count() => format!("{bare})"),
+        _ => bare.to_owned(),
+    }
 }
 
 fn choice(options: &[String], stated: &str) -> Option<String> {
@@ -514,6 +519,7 @@ mod tests {
             ("yes-no", &["Yes", "yes.", "YES!"]),
             ("number", &["1,234.50", "1234.5 kg", "$1234.5", "01234.500"]),
             ("exact", &["Paris", " paris. ", "“Paris”"]),
+            ("exact", &["Fe (iron)", "(Fe (iron))."]),
             ("json", &[r#"{"a":1,"b":[2.0]}"#, r#"{ "b": [2], "a": 1 }"#]),
             ("set", &["red, blue", "Blue; red", "red,blue,red"]),
             ("ranking", &["red, blue", "Red > blue", "1. red\n2. blue"]),

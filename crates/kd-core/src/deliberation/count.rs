@@ -3,11 +3,11 @@
 use super::answer::AnswerKind;
 use super::board::Board;
 use super::fact::{ANSWERS, Counted, ESTIMATES, First};
-use super::plan::{LENIENT, Plan, Seat};
+use super::plan::{LENIENT, Plan, SHARED, Seat};
 use crate::models;
 use kd_eval::auto::quorum;
 use kd_eval::calibration::agreement;
-use kd_vote::{Ballot, Electorate, Mark, Rank, Reads, Rule, Rules, TieStep, nanos};
+use kd_vote::{Backing, Ballot, Electorate, Mark, NANOS, Rank, Reads, Rule, Rules, TieStep, nanos};
 use std::collections::BTreeSet;
 
 /// Percentage of the estimates cut off at each end for the trimmed mean.
@@ -53,6 +53,12 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> (Counted, Opt
         Source::Estimates if plan.reading < LENIENT => Source::Answers,
         source => source_of(board, source),
     };
+    let rule = rule_of(plan, source);
+    count_cast(plan, board, source, rule, cast(plan, board, source, rule))
+}
+
+/// Returns the rule that counts these votes: the plan's, if it can use them.
+pub(super) fn rule_of(plan: &Plan, source: Source) -> &'static Rule {
     let named = kd_vote::find(&plan.voting.method);
     let rule = match source {
         // An answer names one candidate: a rule for rankings or scores cannot use it.
@@ -66,8 +72,7 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> (Counted, Opt
         Source::Rankings => Reads::Ranking,
         Source::Answers | Source::Ballots | Source::Estimates => Reads::Choice,
     };
-    let rule = rule.unwrap_or_else(|| kd_vote::usual(usual));
-    count_cast(plan, board, source, rule, cast(plan, board, source, rule))
+    rule.unwrap_or_else(|| kd_vote::usual(usual))
 }
 
 /// Returns the source that is counted if the requested one is empty.
@@ -144,6 +149,10 @@ pub(super) fn count_cast(
     if let AnswerKind::Choice { options } = &plan.answers {
         rules.options = Some(options.len() as u64);
     }
+    if plan.reading < SHARED {
+        rules.backing = Backing::Alone;
+        rules.super_majority = 2 * NANOS / 3;
+    }
     if let Some(share) = plan.voting.threshold {
         rules.super_majority = nanos(share);
     }
@@ -154,19 +163,29 @@ pub(super) fn count_cast(
     let firsts: Vec<First> = cast
         .iter()
         .enumerate()
-        .map(|(at, (seat, ballot, reason))| First {
-            seat: plan.seats[*seat].name().clone(),
-            candidate: if silent.contains(&at) {
-                None
-            } else {
-                first_of(&ballot.mark)
-            },
-            confidence: ballot.confidence.map(|c| c as f64 / 1e9),
-            reason: reason.clone(),
+        .map(|(at, (seat, ballot, reason))| {
+            let mut tied = match silent.contains(&at) {
+                true => Vec::new(),
+                false => firsts_of(&ballot.mark),
+            };
+            let candidate = match tied.as_slice() {
+                [one] => Some(*one),
+                _ => None,
+            };
+            if candidate.is_some() || plan.reading < SHARED {
+                tied.clear();
+            }
+            First {
+                seat: plan.seats[*seat].name().clone(),
+                candidate,
+                tied,
+                confidence: ballot.confidence.map(|c| c as f64 / 1e9),
+                reason: reason.clone(),
+            }
         })
         .collect();
     let voters = (ballots.len() - silent.len()) as u64;
-    let backing = |c: usize| firsts.iter().filter(|f| f.candidate == Some(c)).count() as u64;
+    let backing = |c: usize| firsts.iter().filter(|f| f.backs(c)).count() as u64;
     let leader = (0..board.candidates.len()).map(backing).max().unwrap_or(0);
     let mut winner = tally.winner;
     let mut form = tally.outcome;
@@ -397,25 +416,25 @@ fn from_reviews(board: &Board) -> Vec<Voted> {
         .collect()
 }
 
-/// Returns the candidate that a vote alone ranks first.
-fn first_of(mark: &Mark) -> Option<usize> {
+/// Returns the candidates that a vote puts first; several if it puts them equally high.
+fn firsts_of(mark: &Mark) -> Vec<usize> {
     match mark {
-        Mark::Choice(c) => Some(*c),
-        Mark::Ranking(ranks) => match ranks.first()? {
-            Rank::One(c) => Some(*c),
-            _ => None,
+        Mark::Choice(c) => vec![*c],
+        Mark::Ranking(ranks) => match ranks.first() {
+            Some(Rank::One(c)) => vec![*c],
+            Some(Rank::Tied(several)) => several.clone(),
+            _ => Vec::new(),
         },
         Mark::Scores(points) => {
-            let best = points.iter().flatten().max()?;
-            let mut top = (0..points.len()).filter(|c| points[*c].as_ref() == Some(best));
-            let first = top.next()?;
-            top.next().is_none().then_some(first)
+            let best = points.iter().flatten().max();
+            let is_best = |c: &usize| best.is_some() && points[*c].as_ref() == best;
+            (0..points.len()).filter(is_best).collect()
         }
-        Mark::Approvals(set) => match set.as_slice() {
-            [one] => Some(*one),
-            _ => None,
-        },
-        Mark::Trail(rounds) => rounds.iter().rev().flatten().next().copied(),
-        Mark::Unreadable(_) => None,
+        Mark::Approvals(set) => set.clone(),
+        Mark::Trail(rounds) => {
+            let last = rounds.iter().rev().flatten().next();
+            last.into_iter().copied().collect()
+        }
+        Mark::Unreadable(_) => Vec::new(),
     }
 }

@@ -474,12 +474,15 @@ impl Deliberation {
                 .firsts
                 .iter()
                 .map(|f| {
-                    let candidate = board.candidates.get(f.candidate?)?;
-                    Some(if keyed {
-                        candidate.name.clone()
-                    } else {
-                        candidate.text.clone()
-                    })
+                    let of = |c: usize| {
+                        let candidate = board.candidates.get(c)?;
+                        Some(match keyed {
+                            true => candidate.name.as_str(),
+                            false => candidate.text.as_str(),
+                        })
+                    };
+                    let all: Vec<&str> = f.all().filter_map(of).collect();
+                    (!all.is_empty()).then(|| all.join(" = "))
                 })
                 .collect()
         });
@@ -506,11 +509,7 @@ impl Deliberation {
             return;
         };
         for (at, candidate) in board.candidates.iter().enumerate() {
-            let backers = counted
-                .firsts
-                .iter()
-                .filter(|f| f.candidate == Some(at))
-                .count() as u64;
+            let backers = counted.firsts.iter().filter(|f| f.backs(at)).count() as u64;
             let Some(point) = sentences(&candidate.text, 1).into_iter().next() else {
                 continue;
             };
@@ -752,7 +751,7 @@ impl Deliberation {
         let abstained = counted.map_or(0, |c| c.electorate.saturating_sub(c.voters));
         let abstained = if self.plan.writing > 0 { abstained } else { 0 };
         let needless = counted.map_or(0, |c| {
-            let silent = c.firsts.iter().filter(|f| f.candidate.is_none());
+            let silent = c.firsts.iter().filter(|f| f.all().next().is_none());
             let places = silent.filter_map(|f| self.plan.place(&f.seat));
             places.filter(|s| board.absent.needless.contains(s)).count() as u64
         });
@@ -772,18 +771,15 @@ impl Deliberation {
         let mut support = Vec::new();
         let mut dissent = Vec::new();
         for first in counted.map(|c| c.firsts.as_slice()).unwrap_or_default() {
-            match first.candidate {
-                Some(c) if Some(c) == winner => support.push(first.seat.clone()),
-                Some(c) => dissent.push(Dissenter {
+            if winner.is_some_and(|winner| first.backs(winner)) {
+                support.push(first.seat.clone());
+            } else if first.all().next().is_some() {
+                let names = counted.and_then(|c| first.names(&c.candidates));
+                dissent.push(Dissenter {
                     seat: first.seat.clone(),
-                    stands_for: board
-                        .candidates
-                        .get(c)
-                        .map(|c| c.name.clone())
-                        .unwrap_or_default(),
+                    stands_for: names.unwrap_or_default(),
                     reason: first.reason.clone(),
-                }),
-                None => {}
+                });
             }
         }
         let mut above = Vec::new();

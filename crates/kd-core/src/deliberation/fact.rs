@@ -430,11 +430,35 @@ pub fn rule_doc(rule: &str) -> Option<&'static str> {
 pub struct First {
     /// The voter.
     pub seat: SeatName,
-    /// The candidate; `None` for an abstention.
+    /// The candidate; `None` for an abstention, or if there are several.
     pub candidate: Option<usize>,
+    /// The candidates, if there are several: approvals, equal scores. Empty in records made before they counted as backing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tied: Vec<usize>,
     /// Its stated confidence.
     pub confidence: Option<f64>,
     /// Its reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+}
+
+impl First {
+    /// Returns the candidates that it puts first; none for an abstention.
+    pub fn all(&self) -> impl Iterator<Item = usize> {
+        self.candidate.into_iter().chain(self.tied.iter().copied())
+    }
+
+    /// Returns whether it puts a candidate first, perhaps with others.
+    pub fn backs(&self, candidate: usize) -> bool {
+        self.all().any(|own| own == candidate)
+    }
+
+    /// Returns the names of the candidates that it puts first: `A`, `A = B`; `None` for an abstention.
+    pub fn names(&self, candidates: &[String]) -> Option<String> {
+        let names: Vec<&str> = self
+            .all()
+            .filter_map(|c| Some(candidates.get(c)?.as_str()))
+            .collect();
+        (!names.is_empty()).then(|| names.join(" = "))
+    }
 }

@@ -1,6 +1,7 @@
 //! Estimates the cost of a plan before it runs. Input: a plan. Output: calls, tokens and price of one pass.
 
 use super::answer::AnswerKind;
+use super::count::{Source, rule_of};
 use super::ledger::Spent;
 use super::plan::{MemberCounts, Plan};
 use super::protocols::{self, Step};
@@ -102,6 +103,24 @@ pub fn compared_by(plan: &Plan) -> Vec<SeatName> {
             .map(|seat| plan.seats[seat].name().clone())
             .collect(),
         false => Vec::new(),
+    }
+}
+
+/// Returns the name of the rule that decides under a plan; `None` if no rule does, but the middle of the estimates.
+pub fn counted_by(plan: &Plan) -> Option<&'static str> {
+    let steps = protocols::find(&plan.protocol).map_or(&[][..], |protocol| protocol.steps);
+    let counts = |step: &Step| match step {
+        Step::Count(source) => Some(*source),
+        _ => None,
+    };
+    match steps
+        .iter()
+        .rev()
+        .find_map(counts)
+        .unwrap_or(Source::Ballots)
+    {
+        Source::Estimates => None,
+        source => Some(rule_of(plan, source).name),
     }
 }
 

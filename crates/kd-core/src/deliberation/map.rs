@@ -189,22 +189,20 @@ impl Report {
                 .members
                 .iter()
                 .map(|seat| {
-                    let own = counted
-                        .firsts
-                        .iter()
-                        .find(|f| f.seat == *seat)
-                        .and_then(|f| f.candidate);
+                    let own = counted.firsts.iter().find(|f| f.seat == *seat);
+                    let holds = own.is_some_and(|f| f.backs(at));
+                    let has_own = own.is_some_and(|f| f.all().next().is_some());
                     let rated = self
                         .ratings
                         .iter()
                         .find(|(by, of, _)| by == seat && *claim == format!("the answer of {of}"))
                         .map(|(.., rating)| *rating);
                     let is_author = *claim == format!("the answer of {seat}");
-                    let stance = match (own, rated) {
-                        _ if is_author || own == Some(at) => Stance::Holds,
-                        (_, Some(7..=10)) => Stance::Holds,
-                        (_, Some(0..=4)) => Stance::Opposes,
-                        (Some(_), None) => Stance::Opposes,
+                    let stance = match rated {
+                        _ if is_author || holds => Stance::Holds,
+                        Some(7..=10) => Stance::Holds,
+                        Some(0..=4) => Stance::Opposes,
+                        None if has_own => Stance::Opposes,
                         _ => Stance::Silent,
                     };
                     (seat.clone(), stance)

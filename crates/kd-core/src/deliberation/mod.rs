@@ -41,7 +41,7 @@ mod why;
 pub use answer::AnswerKind;
 pub(crate) use asked::{StageTask, stage_task};
 pub use fact::{Counted, Fact, rule_doc};
-pub use forecast::{Forecast, compared_by, forecast, with_answers};
+pub use forecast::{Forecast, compared_by, counted_by, forecast, with_answers};
 pub use iteration::{Action, Decision};
 pub use judge::{Unjudged, can_be_right, judge, judge_by_value};
 pub use ledger::{Cut, Price, Spent};

@@ -103,6 +103,8 @@ pub(super) const PRIVATE: u32 = 3;
 /// The first version that knows all tags of thinking and keeps unclosed ones as text, and that hides short names and names
 /// beside scripts without spaces.
 pub(super) const TAGGED: u32 = 4;
+/// The first version by which a ballot backs every candidate that it puts first, and two thirds are no super-majority.
+pub(super) const SHARED: u32 = 5;
 /// The first version of spending by which a request waits until a running one has left room for it.
 pub(super) const WAITS: u32 = 3;
 /// The version of the rules for writing conclusions in new plans.
@@ -113,6 +115,8 @@ pub(super) const STATED: u32 = 3;
 pub(super) const VOICED: u32 = 4;
 /// The first version by which a chair's text that is a bare number, or a copy of the members' form, is not a conclusion.
 pub(super) const MEANT: u32 = 4;
+/// The first version whose conclusions tell a chair that differs from a lot from one that differs from a count.
+pub(super) const DRAWN: u32 = 5;
 /// The version of the rules by which new plans reserve and book spending.
 pub const SPENDING: u32 = crate::formats::SPENDING.version;
 

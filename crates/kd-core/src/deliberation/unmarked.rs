@@ -22,7 +22,9 @@ pub fn unmarked(report: &Report, project: &str) -> Option<Mark> {
         .counts
         .iter()
         .rev()
-        .find(|c| c.depth == 0 && c.pass == verdict.best_pass && c.winner.is_some())?;
+        .find(|c| c.depth == 0 && c.pass == verdict.best_pass && c.winner.is_some())
+        // A lot decides nothing: whether it is right is luck.
+        .filter(|c| !c.is_drawn())?;
     let winner = counted.winner?;
     let answers = report
         .settled
@@ -33,7 +35,7 @@ pub fn unmarked(report: &Report, project: &str) -> Option<Mark> {
     let (mut members, mut unasked) = (Vec::new(), Vec::new());
     for seat in &plan.seats {
         let first = counted.firsts.iter().find(|f| f.seat == *seat.name());
-        let has_answer = first.is_some_and(|first| first.candidate.is_some());
+        let has_answer = first.is_some_and(|first| first.all().next().is_some());
         // The others had decided, and that tells nothing about it.
         let is_needless =
             report.stopped_early.contains(seat.name()) || report.spared.contains(seat.name());
@@ -46,7 +48,7 @@ pub fn unmarked(report: &Report, project: &str) -> Option<Mark> {
             name: seat.member.name.to_string(),
             model: model_of(&seat.member).into_owned(),
             key: first.candidate.and_then(name),
-            backs: first.candidate == Some(winner),
+            backs: first.backs(winner),
             confidence: first.confidence,
         });
     }

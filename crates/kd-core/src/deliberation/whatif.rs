@@ -120,6 +120,9 @@ pub struct Decided {
     pub heading: String,
     /// The winner's name in the count.
     pub winner: Option<String>,
+    /// The step that broke a tie: `pairwise`, `lot` …; `None` without a tie.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untied_by: Option<String>,
     /// The members that ranked the winner first.
     pub support: Vec<SeatName>,
     /// The members that ranked another candidate first.
@@ -134,7 +137,9 @@ impl Decided {
     fn of(verdict: &Verdict, board: &Board) -> Self {
         let counted = board.counted.as_ref();
         let winner = counted.and_then(|c| c.candidates.get(c.winner?).cloned());
+        let untied_by = counted.and_then(|c| c.tie_path.last()?.split_once(':'));
         Self {
+            untied_by: untied_by.map(|(step, _)| step.to_owned()),
             outcome: verdict.outcome,
             form: verdict.form,
             heading: verdict.heading.clone(),

@@ -1,5 +1,6 @@
 //! Explains the verdict in plain words, from the record.
 
+use super::forecast::counted_by;
 use super::iteration;
 use super::report::Report;
 use crate::memory::Line;
@@ -23,11 +24,12 @@ pub fn why(report: &Report) -> Vec<String> {
             Some((kind, why)) => (kind, format!(", as {why}")),
             None => (&plan.answers, String::new()),
         };
-        out.push(format!(
-            "Answers were compared as {}{told}; the vote went by {}.",
-            kind.words(),
-            plan.voting.method
-        ));
+        let by = match counted_by(plan) {
+            Some(rule) => format!("the vote went by {rule}"),
+            None => "the middle of the estimates decided".to_owned(),
+        };
+        let kind = kind.words();
+        out.push(format!("Answers were compared as {kind}{told}; {by}."));
     }
     out.extend(
         report
@@ -61,12 +63,10 @@ pub fn why(report: &Report) -> Vec<String> {
         let who: Vec<String> = counted
             .firsts
             .iter()
-            .map(
-                |f| match f.candidate.and_then(|c| counted.candidates.get(c)) {
-                    Some(name) => format!("{} for {name}{}", f.seat, because(&f.reason)),
-                    None => format!("{} abstained", f.seat),
-                },
-            )
+            .map(|f| match f.names(&counted.candidates) {
+                Some(name) => format!("{} for {name}{}", f.seat, because(&f.reason)),
+                None => format!("{} abstained", f.seat),
+            })
             .collect();
         out.push(format!(
             "{place}, {}: {}.",

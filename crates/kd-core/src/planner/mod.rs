@@ -25,7 +25,7 @@ use crate::deliberation::plan::{
 };
 use crate::deliberation::protocols::Asks;
 use crate::deliberation::stages::{self, is_or_are};
-use crate::deliberation::{Cut, Deliberation, Spent, forecast, protocols};
+use crate::deliberation::{Cut, Deliberation, Spent, counted_by, forecast, protocols};
 use crate::ids::SeatName;
 use crate::models;
 use crate::roles::{self, Duty};
@@ -387,6 +387,17 @@ pub fn plan_with(
     }
     check(&plan)?;
     warn(&plan, auto.is_some(), &mut notices);
+    let asked = settings.council.voting.method.as_deref();
+    let asked = asked.and_then(kd_vote::find).map(|rule| rule.name);
+    if let Some(asked) = asked.filter(|asked| counted_by(&plan) != Some(asked)) {
+        let by = counted_by(&plan).map_or("takes the middle of the estimates".to_owned(), |rule| {
+            format!("counts by {rule}")
+        });
+        notices.push(format!(
+            "the rule {asked} has no effect: the protocol {} {by}",
+            plan.protocol
+        ));
+    }
     Ok(Planned { plan, notices })
 }
 

@@ -11,6 +11,8 @@ pub struct Preset {
     pub roles: &'static [&'static str],
     /// The voting rule.
     pub voting: &'static str,
+    /// Whether it is for questions that should cost little.
+    pub is_quick: bool,
 }
 
 /// All presets, smallest first.
@@ -25,6 +27,7 @@ pub const PRESETS: &[Preset] = &[
             "synthesizer",
         ],
         voting: "plurality",
+        is_quick: true,
     },
     Preset {
         name: "standard",
@@ -37,6 +40,7 @@ pub const PRESETS: &[Preset] = &[
             "synthesizer",
         ],
         voting: "plurality",
+        is_quick: false,
     },
     Preset {
         name: "reasoning",
@@ -49,6 +53,7 @@ pub const PRESETS: &[Preset] = &[
             "synthesizer",
         ],
         voting: "weighted",
+        is_quick: false,
     },
     Preset {
         name: "diverse",
@@ -63,6 +68,7 @@ pub const PRESETS: &[Preset] = &[
             "synthesizer",
         ],
         voting: "irv",
+        is_quick: false,
     },
 ];
 

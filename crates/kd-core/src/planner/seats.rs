@@ -95,7 +95,12 @@ fn assigned(
 ) -> Vec<MemberPlan> {
     let size = config.deliberation.council.size.or(choice.size);
     let size = size.map(|size| (size as usize).clamp(3, SEATS_MAX));
-    let given = roles_for(preset, size.unwrap_or(preset.roles.len()));
+    // Any folder can name roles as members; beside two agents they add no opinion to a council that is to be cheap.
+    let configured = agents
+        .iter()
+        .filter(|name| config.agents.contains_key(*name));
+    let fewer = usize::from(preset.is_quick && configured.count() == 2);
+    let given = roles_for(preset, size.unwrap_or(preset.roles.len() - fewer));
     let given = once_each(given, agents.len(), brief.all_sit, size);
     let chair = chair(config, brief, agents, &given);
     // A configured chair comes last, so that it has a vote only if all others have one.

@@ -128,6 +128,55 @@ fn ballots_are_read_in_every_usual_shape() {
 }
 
 #[test]
+fn a_ballot_that_puts_several_first_backs_each_of_them() {
+    let approve = |other: &str| format!(r#"{{"approve": ["{{red}}", "{{{other}}}"]}}"#);
+    let score = |other: &str| format!(r#"{{"scores": {{"{{red}}": 5, "{{{other}}}": 5}}}}"#);
+    let shapes: [(&str, &dyn Fn(&str) -> String); 3] = [
+        ("approval", &approve),
+        ("score", &score),
+        ("median", &score),
+    ];
+    for (rule, shape) in shapes {
+        for (reading, wanted) in [
+            (5, "The council is unanimous (3 of 3)"),
+            (4, "A plurality, no majority (0 of 3)"),
+        ] {
+            let mut plan = colors(rule);
+            plan.reading = reading;
+            let held = run(&plan, |asked| {
+                let other = if asked.seat == "bob" { "gray" } else { "blue" };
+                let wants = WANTS.iter().find(|(name, _)| *name == asked.seat);
+                match asked.stage.ends_with("vote") {
+                    true => Answer::Text(labelled(asked, &shape(other))),
+                    false => Answer::Text(good(asked, wants.map_or("red", |(_, wants)| wants))),
+                }
+            });
+            held.replays();
+            assert_eq!(held.verdict().heading, wanted, "{rule} {reading}");
+            let counted = |fact: &Fact| match fact {
+                Fact::Counted(counted) => Some(counted.clone()),
+                _ => None,
+            };
+            let counted = held.facts().find_map(counted).expect("a count");
+            let names = counted
+                .firsts
+                .iter()
+                .map(|first| first.names(&counted.candidates));
+            let names: Vec<Option<String>> = names.collect();
+            let is_named = names
+                .iter()
+                .flatten()
+                .all(|names| names.contains("red = ") || names.contains(" = red"));
+            let count = if reading < 5 { 0 } else { 3 };
+            assert!(
+                is_named && names.iter().flatten().count() == count,
+                "{names:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn ballots_that_say_several_things_are_not_read() {
     let cases = [
         ("irv", r#"{"{red}": 9, "{blue}": 5, "{gray}": 7}"#),

@@ -372,6 +372,13 @@ fn settings(rules: &mut Rules, object: &Map<String, Value>) {
     if let Some(points) = object.get("points_max").and_then(Value::as_u64) {
         rules.points = points;
     }
+    if let Some(most) = object.get("approvals_max").and_then(Value::as_u64) {
+        rules.approvals_max = Some(usize::try_from(most).unwrap_or(usize::MAX));
+    }
+    let share = object.get("threshold").and_then(Value::as_f64);
+    if let Some(share) = share.filter(|share| (0.0..=1.0).contains(share)) {
+        rules.super_majority = nanos(share);
+    }
 }
 
 const OVERVOTE: &str = "OVERVOTE";

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub(super) const RULE: Rule = Rule {
     name: "log-odds",
     aliases: &["optimal-weights", "logodds"],
-    doc: "each vote counts ln(p (K-1) / (1-p)), never below 0, for a voter who is right with probability p among K answers",
+    doc: "each vote counts ln(p (K-1) / (1-p)), never below 0, for a voter who is right with probability p among K answers; p counts as at most .95",
     source: "Nitzan and Paroush 1982; Grofman, Owen and Feld 1983; for language models arXiv 2510.01499",
     caveat: "best only for voters with independent errors: declare their family and its correlation, or similar voters count twice",
     reads: Reads::Choice,

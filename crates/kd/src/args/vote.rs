@@ -49,6 +49,12 @@ pub(crate) struct Tally {
     /// How irv eliminates candidates that tie for the fewest votes
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) ties: Option<Ties>,
+    /// Maximum approvals on a ballot of `approval` [default: half of the candidates, rounded up]
+    #[arg(long, value_name = "N", value_parser = values::whole::<usize>(1..), allow_negative_numbers = true)]
+    pub(crate) approvals_max: Option<usize>,
+    /// The share of the votes that `super-majority` must exceed [default: two thirds]
+    #[arg(long, value_name = "SHARE", value_parser = values::share, allow_negative_numbers = true)]
+    pub(crate) threshold: Option<f64>,
     /// Apply weights in every rule, not only in `weighted`
     #[arg(long)]
     pub(crate) weighted: bool,

@@ -39,6 +39,12 @@ fn tally(args: &TallyArgs, here: &Here) -> Result<Exit, Error> {
         if let Some(seed) = args.seed {
             case.rules.seed = seed;
         }
+        if args.approvals_max.is_some() {
+            case.rules.approvals_max = args.approvals_max;
+        }
+        if let Some(share) = args.threshold {
+            case.rules.super_majority = kd_vote::nanos(share);
+        }
         if let Some(ties) = args.ties {
             case.rules.runoff.ties = policy(ties);
         }

@@ -121,6 +121,16 @@ fn lists_in_the_documentation_name_every_row_of_the_tables() {
         let row = format!("\n| {} |", protocol.name);
         assert!(deliberation.contains(&row), "{}", protocol.name);
     }
+    for preset in kd_core::planner::presets::PRESETS {
+        let row = deliberation
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{}` |", preset.name)));
+        let row = row.unwrap_or_else(|| panic!("{}", preset.name));
+        assert!(row.ends_with(&format!("| {} |", preset.voting)), "{row}");
+        for role in preset.roles {
+            assert!(row.contains(role), "{role}: {row}");
+        }
+    }
     for scheduler in kd_forum::schedulers::SCHEDULERS {
         let name = format!("`{}`", scheduler.name);
         assert!(forum.contains(&name), "{name}");

@@ -1,4 +1,4 @@
-//! Gated debate: a vote first, and one round of criticism only if it is undecided.
+//! Gated debate: a vote first, and one round of criticism only if its agreement is below the threshold.
 
 use super::{Asks, Ending, Protocol, Step};
 use crate::deliberation::board::Board;
@@ -8,7 +8,7 @@ use crate::deliberation::stages::{arbitrate, judge, opinions, revise, sameness, 
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "gated-debate",
-    doc: "a vote; where it is open, one anonymous round of criticism and a second vote",
+    doc: "a vote; if its agreement is below the threshold, one anonymous round of criticism and a second vote",
     source: "iMAD, 2511.11306; Debate or Vote, 2508.17536",
     steps: &[
         Step::Ask(&opinions::STAGE),

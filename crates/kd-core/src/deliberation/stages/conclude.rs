@@ -10,7 +10,7 @@ use crate::deliberation::blind;
 use crate::deliberation::board::{Answer, Board, Candidate, object_with};
 use crate::deliberation::fact::{Counted, Fact};
 use crate::deliberation::labels::Labels;
-use crate::deliberation::plan::{MEANT, Plan, STATED, VOICED};
+use crate::deliberation::plan::{DRAWN, MEANT, Plan, STATED, VOICED};
 use crate::deliberation::reader::Run;
 use crate::deliberation::verdict::Dissenter;
 use crate::event::Purpose;
@@ -169,11 +169,7 @@ fn is_members_form(text: &str) -> bool {
 
 /// Counts the members that rank a candidate first.
 fn backers(counted: &Counted, candidate: usize) -> usize {
-    counted
-        .firsts
-        .iter()
-        .filter(|f| f.candidate == Some(candidate))
-        .count()
+    counted.firsts.iter().filter(|f| f.backs(candidate)).count()
 }
 
 /// The parts of a conclusion besides the chair's text.
@@ -246,7 +242,10 @@ pub(crate) fn compose(
         (Some(winner), Some(words)) if told_apart => goes_against(plan, board, winner, words),
         _ => Some(false),
     };
+    let drawn = board.counted.as_ref().is_some_and(Counted::is_drawn);
+    let is_drawn = drawn && plan.writing >= DRAWN;
     let title = match (against, by) {
+        (Some(true), _) if is_drawn => "Recommendation of the chair, against the lot",
         (Some(true), _) => "Recommendation of the chair, against the count",
         (None, Some(by)) => &format!("Recommendation in the words of {by}"),
         _ => "Recommendation",
@@ -333,8 +332,9 @@ pub(crate) fn compose(
         part(
             "Confidence",
             &format!(
-                "{:.2}{whose}; agreement, no probability of being right",
-                counted.agreement
+                "{:.2}{whose}; agreement, {} probability of being right",
+                counted.agreement,
+                if plan.writing < DRAWN { "no" } else { "not a" }
             ),
         );
     }

@@ -4,8 +4,9 @@ use super::map;
 use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, fold, width};
+use kd_app::words::grouped;
 use kd_core::deliberation::report::Report;
-use kd_core::deliberation::{Plan, compared_by, forecast};
+use kd_core::deliberation::{Plan, compared_by, counted_by, forecast};
 use kd_core::seating::LOCAL;
 use kd_core::spending::money;
 use kd_core::usage::Certainty;
@@ -31,10 +32,10 @@ fn kind(plan: &Plan) -> String {
 pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
     let dot = styles.glyph("·", "-");
     let mut out = vec![styles.bold(&format!(
-        "Plan {dot} {} {dot} {} {dot} rule {}",
+        "Plan {dot} {} {dot} {} {dot} {}",
         plan.protocol,
         kind(plan),
-        plan.voting.method
+        counted_by(plan).map_or("no vote".to_owned(), |rule| format!("rule {rule}"))
     ))];
     out.push(format!("  why: {}", clean::line(&plan.meta.reasoning)));
     let rows: Vec<[String; 4]> = plan
@@ -91,8 +92,9 @@ pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
         ""
     };
     let mut line = format!(
-        "  cost: {} calls{pass} if no member fails, about {} tokens",
-        cost.calls, cost.tokens
+        "  cost: at most {} calls{pass} if no member fails, about {} tokens",
+        cost.calls,
+        grouped(cost.tokens)
     );
     match cost.usd {
         Some(usd) if usd > 0.0 => line.push_str(&format!(", about ${usd:.4}")),
@@ -102,7 +104,7 @@ pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
     out.push(line);
     let mut limits: Vec<String> = Vec::new();
     limits.extend(plan.limits.calls.map(|n| format!("{n} calls")));
-    limits.extend(plan.limits.tokens.map(|n| format!("{n} tokens")));
+    limits.extend(plan.limits.tokens.map(|n| format!("{} tokens", grouped(n))));
     limits.extend(
         plan.limits
             .micro_usd
@@ -160,8 +162,8 @@ pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<S
         .firsts
         .iter()
         .map(|f| {
-            let choice = match f.candidate {
-                Some(c) => clean::line(name(c)),
+            let choice = match f.names(&counted.candidates) {
+                Some(names) => clean::line(&names),
                 None => "abstains".into(),
             };
             let sure = f

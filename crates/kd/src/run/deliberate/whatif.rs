@@ -122,12 +122,9 @@ fn told(change: &Change, then: &WhatIf, found: &WhatIf) -> Vec<String> {
         let who: Vec<String> = counted
             .firsts
             .iter()
-            .map(|first| {
-                let name = first.candidate.and_then(|c| counted.candidates.get(c));
-                match name {
-                    Some(name) => format!("{} for {name}", first.seat),
-                    None => format!("{} abstained", first.seat),
-                }
+            .map(|first| match first.names(&counted.candidates) {
+                Some(name) => format!("{} for {name}", first.seat),
+                None => format!("{} abstained", first.seat),
             })
             .collect();
         lines.push(format!(
@@ -163,9 +160,10 @@ fn changes(change: &Change) -> String {
 
 fn decision(decided: &Decided) -> String {
     match &decided.winner {
-        Some(winner) if decided.form == Outcome::Split => {
-            format!("{} (a lot drew {winner})", decided.heading)
-        }
+        Some(winner) if decided.form == Outcome::Split => match decided.untied_by.as_deref() {
+            None | Some("lot") => format!("{} (a lot drew {winner})", decided.heading),
+            Some(step) => format!("{} ({winner} by {step})", decided.heading),
+        },
         Some(winner) => format!("{winner}: {}", decided.heading),
         None => decided.heading.clone(),
     }
