@@ -146,7 +146,9 @@ fn a_council_is_compared_with_its_best_member_and_its_samples() {
     assert_eq!(ways[1]["members"], json!(["ann"]));
     // Four calls buy three samples and their conclusion.
     assert_eq!(found["samples"], 3, "{found:#}");
-    assert_eq!(ways[0]["cost"]["calls"], 4.0, "{found:#}");
+    // A member that the others have made needless is not always asked.
+    let calls = ways[0]["cost"]["calls"].as_f64().expect("a number");
+    assert!((3.0..=4.0).contains(&calls), "{found:#}");
     assert_eq!(ways[0]["cost"]["usd"], 0.0, "{found:#}");
     assert_eq!(ways[1]["cost"]["calls"], 1.0, "{found:#}");
     let verdict = |at: usize| found["pairs"][at]["verdict"].as_str().expect("a verdict");
@@ -156,7 +158,7 @@ fn a_council_is_compared_with_its_best_member_and_its_samples() {
     );
     // The same command asks nobody again, in any form.
     let before = asked(&home);
-    assert_eq!(before, 36);
+    assert!((24..=36).contains(&before), "{before}");
     let text = live(&home, &budget);
     assert!(
         ok(&text).contains("the council   ann alone"),

@@ -2,6 +2,8 @@
 //! the round when it is over.
 
 use super::row::{Failed, Method, Row, Said, Spending, Status, Verdict};
+use crate::deliberation::AnswerKind;
+use crate::deliberation::report::Report;
 use crate::event::{Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
 use crate::message::Message;
@@ -49,11 +51,12 @@ pub fn ending(view: &View, method: Method, at: Timestamp) -> Ending {
     let (answer, by, cut) = answer(view, method);
     let answers = match method {
         Method::Ask => said(view),
-        Method::Think | Method::Deliberate => Vec::new(),
+        Method::Think => Vec::new(),
+        Method::Deliberate => voted(&view.report),
     };
     let is_answered = view.outcome != Some(Outcome::Failed)
         && view.outcome != Some(Outcome::Interrupted)
-        && (answer.is_some() || !answers.is_empty());
+        && (answer.is_some() || method == Method::Ask && !answers.is_empty());
     let verdict = view.report.verdict.as_ref().map(|verdict| Verdict {
         outcome: verdict.outcome.word().to_owned(),
         winner: verdict.winner.clone(),
@@ -145,6 +148,26 @@ fn said(view: &View) -> Vec<Said> {
             member: turn.seat.to_string(),
             text: turn.body().to_owned(),
             cut: cut(turn),
+        })
+        .collect()
+}
+
+/// Returns what each member of a deliberation stands for, if answers can be compared: an option, a number.
+fn voted(report: &Report) -> Vec<Said> {
+    let planned = report.plan.as_ref().map(|plan| &plan.answers);
+    let kind = report.settled.as_ref().map(|(kind, _)| kind).or(planned);
+    let is_keyed = kind.is_some_and(|kind| !matches!(kind, AnswerKind::Text | AnswerKind::Judged));
+    let Some(counted) = report.count().filter(|_| is_keyed) else {
+        return Vec::new();
+    };
+    let firsts = counted.firsts.iter();
+    firsts
+        .filter_map(|first| {
+            Some(Said {
+                member: first.seat.to_string(),
+                text: first.names(&counted.candidates)?,
+                cut: None,
+            })
         })
         .collect()
 }

@@ -75,7 +75,8 @@ pub struct Row {
     /// The member that wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The members' answers, of `ask`.
+    /// The members' answers, of `ask`; of `deliberate`, what each member stood for in the last count, if answers can be
+    /// compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Said>,
     /// The verdict of a deliberation.

@@ -6,7 +6,7 @@
 
 use super::{Question, Replay};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Marks a member that was never asked.
 const MISSING: &str = "<missing>";
@@ -84,7 +84,7 @@ impl Table {
     /// Parses the whole file.
     ///
     /// # Errors
-    /// No column `gold`, a duplicate name, a row of another length, an invalid number.
+    /// No column `gold`, a question without a right answer, a duplicate name or id, a row of another length, an invalid number.
     pub fn read(text: &str, empty: Empty) -> Result<Self, ReadError> {
         let rows = kd_vote::csv::rows(text)
             .map_err(|at| fail(at, "a quote is never closed", HEAD_HINT))?;
@@ -93,6 +93,7 @@ impl Table {
             return Err(fail(1, "the file is empty", HEAD_HINT));
         };
         let columns = Columns::of(at, &head)?;
+        let mut ids = BTreeSet::new();
         let mut table = Self {
             members: columns.members.clone(),
             ..Self::default()
@@ -111,6 +112,18 @@ impl Table {
                     .map_or_else(|| line.to_string(), |p| row[p].clone()),
                 ..Question::default()
             };
+            if row[columns.gold].is_empty() {
+                let what = format!("question {} has no right answer", q.id);
+                return Err(fail(
+                    line,
+                    what,
+                    "fill in the cell in `gold`, or remove the row",
+                ));
+            }
+            if !ids.insert(q.id.clone()) {
+                let what = format!("question {} is listed twice", q.id);
+                return Err(fail(line, what, "give each question its own id"));
+            }
             let mut missing = Vec::with_capacity(columns.answers.len());
             for c in &columns.answers {
                 let absent = row[*c] == MISSING;
@@ -465,6 +478,10 @@ mod tests {
         assert!(csv("gold,ada,ada\nA,A,A\n", &[]).contains("`ada` is listed twice"));
         assert!(csv("gold,ada\n", &[]).contains("no question"));
         assert!(csv("gold\nA\n", &[]).contains("no member"));
+        assert!(csv("id,gold,ada\nq,,A\n", &[]).contains("line 2: question q has no right answer"));
+        assert!(
+            csv("id,gold,ada\nq,A,A\nq,A,B\n", &[]).contains("line 3: question q is listed twice")
+        );
         assert!(csv("gold,ada\nA,<missing>\n", &[]).contains("none of 1 questions"));
         assert!(csv("gold,ada,cost:ada\nA,A,dear\n", &[]).contains("`dear` is not a number"));
     }

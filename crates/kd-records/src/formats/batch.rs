@@ -15,6 +15,8 @@ pub(super) const FORMAT: Format = Format {
 
 /// The member name under which the answer of the whole council is recorded.
 const COUNCIL: &str = "council";
+/// The method by which every member answers.
+const ASK: &str = "ask";
 /// The version that is read.
 const VERSION: u64 = 1;
 
@@ -31,6 +33,8 @@ struct Line {
     batch: String,
     id: String,
     question: String,
+    #[serde(default, rename = "as")]
+    method: String,
     #[serde(default)]
     answer: Option<String>,
     #[serde(default)]
@@ -101,7 +105,8 @@ fn read(input: &Input<'_>) -> Result<Vec<Record>, Unread> {
         for said in &line.answers {
             records.push(record(&said.member, Some(&said.text)));
         }
-        for failed in &line.failures {
+        // A deliberation also asks members that it does not need in the end.
+        for failed in line.failures.iter().filter(|_| line.method == ASK) {
             records.push(record(&failed.member, None));
         }
         let council = input.file.model.as_deref().unwrap_or(COUNCIL);

@@ -244,6 +244,7 @@ pub(super) fn member_failures(
          FROM jobs JOIN results ON results.batch = jobs.batch AND results.place = jobs.place,
          json_each(results.line, '$.failures') AS failure
          WHERE jobs.batch = ?1 AND jobs.state = ?2 AND instr(results.line, '\"failures\":')
+         AND json_extract(failure.value, '$.kind') IS NOT 'cancelled'
          GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?3",
     )?;
     let most = i64::try_from(most).unwrap_or(i64::MAX);

@@ -281,7 +281,7 @@ pub(super) fn member_failures(
     let rows = tx.rows(
         r#"SELECT left(f[1], 1000), count(DISTINCT j.place), left(max(f[2]), 4000)
          FROM kd_jobs j JOIN kd_results r USING (batch, place) CROSS JOIN LATERAL regexp_matches(r.line,
-         '\{"member":("(?:[^"\\]|\\.)*"),"kind":"[^"\\]*","message":("(?:[^"\\]|\\.)*")\}', 'g') AS f
+         '\{"member":("(?:[^"\\]|\\.)*"),"kind":"(?!cancelled")[^"\\]*","message":("(?:[^"\\]|\\.)*")\}', 'g') AS f
          WHERE j.batch = $1 AND j.state = 2 AND octet_length(r.line) <= $3 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT $2"#,
         &[&id, &signed(most as u64), &(LINE_BYTES_MAX as i32)],
     )?;

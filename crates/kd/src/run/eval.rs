@@ -152,7 +152,7 @@ fn answers(
         return drifts(out, args, origin, table, styles);
     }
     let replay = table
-        .council(&args.members)
+        .council(&origin.voters(&args.members, table))
         .map_err(|e| origin.not_shared(e, table))?;
     origin.note_missing(table, &replay);
     match args.promise.is_empty() {

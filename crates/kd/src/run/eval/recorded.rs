@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// The name of the format that has no scores.
 const BATCH: &str = "kd-batch";
+/// The member name under which `kd batch` records the answer of all.
+const COUNCIL: &str = "council";
 /// Maximum files of a folder.
 const FILES_MAX: usize = 10_000;
 /// Members that an error names.
@@ -104,6 +106,30 @@ impl Origin {
             ("sources", sources.collect()),
             ("left_out", dropped.collect()),
         ]
+    }
+
+    /// Returns the members that vote: those that the user named; else all in the table, without the council whose answer
+    /// `kd batch` recorded beside theirs.
+    pub(super) fn voters(&mut self, named: &[String], table: &Table) -> Vec<String> {
+        let is_batch = self.sources.iter().any(|source| source.format == BATCH);
+        let has_members = table.members.iter().any(|name| name != COUNCIL);
+        let has_council = table.members.iter().any(|name| name == COUNCIL);
+        let is_beside = is_batch && has_members && has_council;
+        if !(named.is_empty() && is_beside) {
+            return named.to_vec();
+        }
+        let others: Vec<String> = table
+            .members
+            .iter()
+            .filter(|name| *name != COUNCIL)
+            .cloned()
+            .collect();
+        self.dropped.push(Dropped {
+            what: "the council".to_owned(),
+            why: "it is made of the members' answers and casts no vote beside them".to_owned(),
+            example: format!("--members {},{COUNCIL} adds it", others.join(",")),
+        });
+        others
     }
 
     /// Adds the questions that a table without these members would have.
