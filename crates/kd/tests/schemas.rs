@@ -927,6 +927,16 @@ const OPEN: &[(&str, &str)] = &[
 ];
 
 #[test]
+fn a_mark_in_a_list_is_the_mark_of_a_line() {
+    let read = |name: &str| -> Value {
+        let text = fs::read_to_string(schemas().join(name)).expect("a schema");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let (list, line) = (read("marks.schema.json"), read("mark-line.schema.json"));
+    assert_eq!(list["$defs"]["mark"]["properties"], line["properties"]);
+}
+
+#[test]
 fn every_object_of_a_schema_is_closed() {
     fn walk(at: &str, schema: &Value, open: &mut Vec<String>) {
         let Value::Object(fields) = schema else {

@@ -163,21 +163,15 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
         columns,
     ));
     lines.extend(wrap(OWN_SERVER, columns));
-    // Commands stay on one line, so that they can be copied.
-    lines.extend(SET_OWN_SERVER.map(|command| format!("  {command}")));
     let end =
         "Then run `kd init` again. Until then the built-in demo model answers; its advice is poor.";
     lines.extend(wrap(end, columns));
     lines
 }
 
+/// A server that speaks OpenAI's API; docs/agents.md has the rest.
 const OWN_SERVER: &str =
-    "Or a model server of your own that speaks OpenAI's API (llama.cpp, vLLM, LM Studio):";
-const SET_OWN_SERVER: [&str; 3] = [
-    "kd config set --layer user providers.mine.base_url http://127.0.0.1:8080/v1",
-    "kd config set --layer user agents.ann.backend mine",
-    "kd config set --layer user agents.ann.model MODEL",
-];
+    "Or a server of your own (vLLM, …): kd config set providers.NAME.base_url URL";
 
 /// Asks on the terminal: a numbered list, and a model where needed.
 fn choose(offers: Vec<InitSeat>, here: &Here) -> Result<Vec<InitSeat>, Error> {

@@ -203,7 +203,7 @@ fn init_that_finds_nothing_lists_what_it_looked_for() {
         "GEMINI_API_KEY or GOOGLE_API_KEY  https://",
         "Or a larger local model, Qwen2.5 1.5B Instruct",
         "kd model use qwen2.5-1.5b",
-        "\n  kd config set --layer user providers.mine.base_url http://",
+        "\nOr a server of your own (vLLM, …): kd config set providers.NAME.base_url URL\n",
         "its advice is poor",
     ] {
         assert!(said.err.contains(what), "{what}: {}", said.err);
