@@ -7,6 +7,7 @@ mod acp;
 mod acting;
 mod ask;
 mod ask_back;
+mod at_once;
 mod attach;
 mod attach_media;
 mod batch;

@@ -164,7 +164,7 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
     ));
     lines.extend(wrap(OWN_SERVER, columns));
     let end =
-        "Then run `kd init` again. Until then the built-in demo model answers; its advice is poor.";
+        "Then run `kd init` again. Until then the demo model answers; its advice is poor.";
     lines.extend(wrap(end, columns));
     lines
 }
