@@ -501,8 +501,10 @@ impl Council {
             return messages;
         };
         let is_later = |m: &&Message| m.seq > said && m.is_question(&self.history);
-        if let Some(next) = messages.iter().copied().find(is_later).map(|m| m.seq) {
-            messages.retain(|m| m.seq < next || !is_later(m) && !self.others.said(m));
+        if let Some(at) = messages.iter().position(is_later) {
+            let after = messages.split_off(at);
+            let is_ours = |m: &&Message| !is_later(m) && !self.others.said(m);
+            messages.extend(after.into_iter().filter(is_ours));
         }
         messages
     }

@@ -119,7 +119,7 @@ impl InFlight {
         let mut own = self.lock();
         let sent = Sent { request, at_most };
         if own.file.as_ref().is_none_or(|own| own.bytes > FILE_BYTES) {
-            let mut file = RunFile::create(&self.folder)?;
+            let mut file = RunFile::begin(&self.folder)?;
             for sent in own.open.all() {
                 file.write(sent)?;
             }
@@ -195,7 +195,7 @@ impl Drop for InFlight {
 
 impl RunFile {
     /// Creates a file, and locks it.
-    fn create(folder: &Path) -> Result<Self, Error> {
+    fn begin(folder: &Path) -> Result<Self, Error> {
         let mut number = [0; 8];
         getrandom::fill(&mut number).map_err(|e| {
             Error::io("read", Path::new("random bytes"))(std::io::Error::other(e.to_string()))

@@ -163,8 +163,7 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
         columns,
     ));
     lines.extend(wrap(OWN_SERVER, columns));
-    let end =
-        "Then run `kd init` again. Until then the demo model answers; its advice is poor.";
+    let end = "Then run `kd init` again. Until then the demo model answers; its advice is poor.";
     lines.extend(wrap(end, columns));
     lines
 }
