@@ -246,9 +246,9 @@ fn cases() -> Vec<Case> {
                 ),
             ],
         },
-        rules(&formats::READING, &[("\"reading\":2", "\"reading\":5")]),
+        rules(&formats::READING, &[("\"reading\":2", "\"reading\":6")]),
         rules(&formats::SPENDING, &[("\"spending\":1", "\"spending\":4")]),
-        rules(&formats::WRITING, &[("\"writing\":1", "\"writing\":5")]),
+        rules(&formats::WRITING, &[("\"writing\":1", "\"writing\":6")]),
         Case {
             format: &formats::SETTINGS_FILE,
             corpus: "settings",
