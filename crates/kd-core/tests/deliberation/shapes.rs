@@ -131,12 +131,11 @@ fn ballots_are_read_in_every_usual_shape() {
 fn a_ballot_that_puts_several_first_backs_each_of_them() {
     let approve = |other: &str| format!(r#"{{"approve": ["{{red}}", "{{{other}}}"]}}"#);
     let score = |other: &str| format!(r#"{{"scores": {{"{{red}}": 5, "{{{other}}}": 5}}}}"#);
-    let shapes: [(&str, &dyn Fn(&str) -> String); 3] = [
-        ("approval", &approve),
-        ("score", &score),
-        ("median", &score),
-    ];
-    for (rule, shape) in shapes {
+    let shape = |rule: &str, other: &str| match rule {
+        "approval" => approve(other),
+        _ => score(other),
+    };
+    for rule in ["approval", "score", "median"] {
         for (reading, wanted) in [
             (5, "The council is unanimous (3 of 3)"),
             (4, "A plurality, no majority (0 of 3)"),
@@ -147,7 +146,7 @@ fn a_ballot_that_puts_several_first_backs_each_of_them() {
                 let other = if asked.seat == "bob" { "gray" } else { "blue" };
                 let wants = WANTS.iter().find(|(name, _)| *name == asked.seat);
                 match asked.stage.ends_with("vote") {
-                    true => Answer::Text(labelled(asked, &shape(other))),
+                    true => Answer::Text(labelled(asked, &shape(rule, other))),
                     false => Answer::Text(good(asked, wants.map_or("red", |(_, wants)| wants))),
                 }
             });
