@@ -646,6 +646,29 @@ mod tests {
     }
 
     #[test]
+    fn no_service_switches_off_a_price_that_is_set() {
+        let config = serde_json::json!({"base_url": "http://127.0.0.1:9/v1", "prices": {"m": {"input": 10.0, "output": 100.0}}});
+        let config: ProviderConfig = serde_json::from_value(config).unwrap();
+        let service = service("zoo", Some(&config), &Env::default()).unwrap();
+        let cost = |model: &str, stated| {
+            let usage = Usage {
+                input_tokens: 100_000,
+                output_tokens: 1_000,
+                cost_usd: stated,
+                ..Usage::default()
+            };
+            service.with_price(model, usage).cost_usd
+        };
+        for stated in [None, Some(0.0), Some(0.000_01)] {
+            let cost = cost("m", stated).unwrap();
+            assert!((cost - 1.1).abs() < 1e-9, "{stated:?}: {cost}");
+        }
+        assert_eq!(cost("m", Some(2.0)), Some(2.0));
+        // Nothing is known of another model.
+        assert_eq!((cost("n", Some(0.0)), cost("n", None)), (Some(0.0), None));
+    }
+
+    #[test]
     fn a_model_is_free_by_one_rule_for_limits_and_for_what_was_spent() {
         let near = "http://127.0.0.1:9/v1";
         let prices = serde_json::json!({"m": {"input": 1.0, "output": 2.0}});
