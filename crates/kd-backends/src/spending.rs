@@ -499,14 +499,17 @@ impl Permit {
     /// The turn was closed meanwhile, and its reservation with it: the request would not be charged, so it must not be
     /// sent.
     pub async fn sending(&self) -> Result<(), Failure> {
-        let (ledger, most, at_most, day) = {
+        let (ledger, most, under) = {
             let mut books = lock(&self.account.0.books);
             let (ledger, day) = (books.day.ledger.clone(), books.day.usd.map(pico));
             let Some(open) = books.open.get_mut(&self.reservation) else {
                 return Err(over());
             };
             match ledger {
-                Some(ledger) if !open.sent => (ledger, open.lost, open.at_most(), day),
+                Some(ledger) if !open.sent => {
+                    let under = day.and_then(|day| Some((open.at_most()?, day)));
+                    (ledger, open.lost, under)
+                }
                 _ => {
                     open.sent = true;
                     return Ok(());
@@ -518,7 +521,7 @@ impl Permit {
             ledger: Some(&*ledger),
             reservation: self.reservation,
         };
-        if let (Some(at_most), Some(day)) = (at_most, day)
+        if let Some((at_most, day)) = under
             && let Err(why) = ledger.begins(self.reservation, at_most, day)
         {
             announced.ledger = None;

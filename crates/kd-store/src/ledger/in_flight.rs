@@ -6,6 +6,7 @@
 
 use super::Line;
 use crate::error::Error;
+use crate::layout;
 use crate::private;
 use kd_core::formats::LEDGER;
 use kd_core::ledger::Entry;
@@ -18,7 +19,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a run's file from which it is written anew, without the requests that have ended.
+/// Bytes of a run's file from which it is rewritten, without the requests that have ended.
 const FILE_BYTES: u64 = 1 << 20;
 /// Maximum bytes of the file of another run.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -196,11 +197,7 @@ impl Drop for InFlight {
 impl RunFile {
     /// Creates a file, and locks it.
     fn begin(folder: &Path) -> Result<Self, Error> {
-        let mut number = [0; 8];
-        getrandom::fill(&mut number).map_err(|e| {
-            Error::io("read", Path::new("random bytes"))(std::io::Error::other(e.to_string()))
-        })?;
-        let path = folder.join(format!("{:016x}.jsonl", u64::from_le_bytes(number)));
+        let path = folder.join(format!("{}.jsonl", layout::chance()?));
         let file = private::appending(&path)?;
         file.lock().map_err(Error::io("lock", &path))?;
         let bytes = 0;
