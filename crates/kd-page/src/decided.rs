@@ -326,7 +326,7 @@ fn count(facts: &Facts<'_>, report: &Report, counted: &Counted) -> Markup {
                             @if at > 0 { " = " }
                             (candidate(facts, name))
                         }
-                        @if first.all().next().is_none() { span.faint { "abstains" } }
+                        @if first.is_silent() { span.faint { "abstains" } }
                     }
                     td { @if let Some(sure) = first.confidence { (format!("{:.0} %", sure * 100.0)) } }
                     td dir="auto" { (plain(&first.reason)) }
@@ -384,13 +384,7 @@ fn would_be(facts: &Facts<'_>, robust: &Robustness) -> Markup {
 /// Renders a bar per candidate: the rule's count or, where the rule has no numeric score, the number of first
 /// preferences.
 fn standing(facts: &Facts<'_>, counted: &Counted) -> Markup {
-    let firsts = |at| {
-        counted
-            .firsts
-            .iter()
-            .filter(|first| first.backs(at))
-            .count()
-    };
+    let firsts = |at| counted.backers_of(at);
     let scores: Option<Vec<f64>> = counted
         .scores
         .iter()

@@ -179,7 +179,7 @@ fn answers<'a>(facts: &'a Facts<'_>) -> Vec<Alone<'a>> {
                 .find(|first| first.seat.as_str() == seat);
             let first = first?;
             let backs = |winner| first.backs(winner);
-            first.all().next().map(|_| count.winner.is_some_and(backs))
+            (!first.is_silent()).then(|| count.winner.is_some_and(backs))
         }
         None => None,
     };

@@ -154,9 +154,7 @@ fn said(view: &View) -> Vec<Said> {
 
 /// Returns what each member of a deliberation stands for, if answers can be compared: an option, a number.
 fn voted(report: &Report) -> Vec<Said> {
-    let planned = report.plan.as_ref().map(|plan| &plan.answers);
-    let kind = report.settled.as_ref().map(|(kind, _)| kind).or(planned);
-    let is_keyed = kind.is_some_and(|kind| !matches!(kind, AnswerKind::Text | AnswerKind::Judged));
+    let is_keyed = report.answer_kind().is_some_and(AnswerKind::is_keyed);
     let Some(counted) = report.count().filter(|_| is_keyed) else {
         return Vec::new();
     };

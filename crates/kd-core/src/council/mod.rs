@@ -494,7 +494,7 @@ impl Council {
         prompt::render(self.until_now(settled(&self.history)), seats)
     }
 
-    /// Leaves out later questions from other processes and what was said there after the first of them: members would take
+    /// Leaves out later questions from other processes, and from the first of them on the answers there: members would take
     /// the newest question for the one that they are asked.
     fn until_now<'m>(&self, mut messages: Vec<&'m Message>) -> Vec<&'m Message> {
         let Some(said) = self.round.as_ref().map(|round| round.said) else {
@@ -515,11 +515,9 @@ impl Council {
     fn freed(&mut self, id: TurnId, found: Vec<Message>, fx: &mut Effects) {
         for message in found {
             self.spoke_elsewhere(&message);
-            let is_same = |own: &Message| own.seq == message.seq && own.from == message.from;
-            if !self.history.iter().any(is_same) {
+            if self.add(message.clone(), None, false, &mut Effects::default()) {
                 self.others.note(&message);
             }
-            self.learn(message);
         }
         let over = self.is_over();
         let Some(turn) = self.floor.running(id).filter(|turn| !turn.stopped) else {
@@ -878,19 +876,27 @@ impl Council {
         });
     }
 
-    /// Adds a message on disk to the history, once.
-    fn add(&mut self, mut message: Message, turn: Option<TurnId>, found: bool, fx: &mut Effects) {
+    /// Adds a message on disk to the history, once. Returns whether it is new.
+    fn add(
+        &mut self,
+        mut message: Message,
+        turn: Option<TurnId>,
+        found: bool,
+        fx: &mut Effects,
+    ) -> bool {
         message.clean();
         let place =
             |m: &Message| (m.seq, m.from.as_str()).cmp(&(message.seq, message.from.as_str()));
-        if let Err(at) = self.history.binary_search_by(place) {
-            self.history.insert(at, message.clone());
-            fx.events.push(Event::MessageAdded {
-                message,
-                turn,
-                found,
-            });
-        }
+        let Err(at) = self.history.binary_search_by(place) else {
+            return false;
+        };
+        self.history.insert(at, message.clone());
+        fx.events.push(Event::MessageAdded {
+            message,
+            turn,
+            found,
+        });
+        true
     }
 }
 

@@ -43,10 +43,7 @@ impl Others {
 impl Council {
     /// Handles a message written by another process.
     pub(super) fn found(&mut self, message: Message, fx: &mut Effects) {
-        let before = fx.events.len();
-        self.add(message.clone(), None, true, fx);
-        if fx.events.len() == before {
-            // Already known.
+        if !self.add(message.clone(), None, true, fx) {
             return;
         }
         self.others.note(&message);

@@ -509,7 +509,7 @@ impl Deliberation {
             return;
         };
         for (at, candidate) in board.candidates.iter().enumerate() {
-            let backers = counted.firsts.iter().filter(|f| f.backs(at)).count() as u64;
+            let backers = counted.backers_of(at) as u64;
             let Some(point) = sentences(&candidate.text, 1).into_iter().next() else {
                 continue;
             };
@@ -751,7 +751,7 @@ impl Deliberation {
         let abstained = counted.map_or(0, |c| c.electorate.saturating_sub(c.voters));
         let abstained = if self.plan.writing > 0 { abstained } else { 0 };
         let needless = counted.map_or(0, |c| {
-            let silent = c.firsts.iter().filter(|f| f.all().next().is_none());
+            let silent = c.firsts.iter().filter(|f| f.is_silent());
             let places = silent.filter_map(|f| self.plan.place(&f.seat));
             places.filter(|s| board.absent.needless.contains(s)).count() as u64
         });
@@ -773,7 +773,7 @@ impl Deliberation {
         for first in counted.map(|c| c.firsts.as_slice()).unwrap_or_default() {
             if winner.is_some_and(|winner| first.backs(winner)) {
                 support.push(first.seat.clone());
-            } else if first.all().next().is_some() {
+            } else if !first.is_silent() {
                 let names = counted.and_then(|c| first.names(&c.candidates));
                 dissent.push(Dissenter {
                     seat: first.seat.clone(),

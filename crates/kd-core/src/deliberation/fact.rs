@@ -392,6 +392,12 @@ impl Counted {
         }
     }
 
+    /// Returns the number of ballots that put a candidate first, perhaps with others.
+    pub fn backers_of(&self, candidate: usize) -> usize {
+        let backs = |first: &&First| first.backs(candidate);
+        self.firsts.iter().filter(backs).count()
+    }
+
     /// Returns whether only one voter was asked, so that there was no vote.
     pub fn is_one_voice(&self) -> bool {
         self.electorate < 2
@@ -446,6 +452,11 @@ impl First {
     /// Returns the candidates that it puts first; none for an abstention.
     pub fn all(&self) -> impl Iterator<Item = usize> {
         self.candidate.into_iter().chain(self.tied.iter().copied())
+    }
+
+    /// Returns whether it puts no candidate first: an abstention.
+    pub fn is_silent(&self) -> bool {
+        self.candidate.is_none() && self.tied.is_empty()
     }
 
     /// Returns whether it puts a candidate first, perhaps with others.

@@ -63,7 +63,7 @@ fn article(kind: &str) -> String {
 /// # Errors
 /// The word could mean two things, or nothing.
 pub fn judge(mark: &mut Mark, word: &str, report: &Report) -> Result<(), Unjudged> {
-    if let Some(kind) = kind(report) {
+    if let Some(kind) = report.answer_kind() {
         check_not_option(word, kind)?;
     }
     let is_share = |text: &str| text.contains('.') && mark.kind != "number";
@@ -89,7 +89,9 @@ pub fn judge(mark: &mut Mark, word: &str, report: &Report) -> Result<(), Unjudge
 fn judge_by_answer(mark: &mut Mark, answer: &str, report: &Report) -> Result<(), Unjudged> {
     let question = report.plan.as_ref();
     let question = question.map_or("", |plan| plan.question.as_str());
-    let key = kind(report).and_then(|kind| kind.read_for(question, answer).ok());
+    let key = report
+        .answer_kind()
+        .and_then(|kind| kind.read_for(question, answer).ok());
     let (Some((key, _)), Some(winner)) = (key, &mark.winner) else {
         return Err(Unjudged::IsNoMark {
             word: clean_line(answer, VALUE_CHARS_MAX),
@@ -107,7 +109,7 @@ fn judge_by_answer(mark: &mut Mark, answer: &str, report: &Report) -> Result<(),
 /// # Errors
 /// If the value is not an answer to a question of this kind, or the verdict cannot be compared with an answer.
 pub fn judge_by_value(mark: &mut Mark, value: &Value, report: &Report) -> Result<(), Unjudged> {
-    let text = kind(report).and_then(|kind| as_answer(kind, value));
+    let text = report.answer_kind().and_then(|kind| as_answer(kind, value));
     let judged = text.map(|text| judge_by_answer(mark, &text, report));
     let written = match value {
         Value::String(text) => text.clone(),
@@ -165,12 +167,6 @@ fn is_number_alone(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphabetic() && c != '\\');
     !text.contains('\n')
         && words.all(|word| word.is_empty() || word.starts_with('\\') || matches!(word, "e" | "E"))
-}
-
-/// Returns the kind of answer that the verdict has.
-fn kind(report: &Report) -> Option<&AnswerKind> {
-    let settled = report.settled.as_ref().map(|(kind, _)| kind);
-    settled.or(report.plan.as_ref().map(|plan| &plan.answers))
 }
 
 /// Rejects `right` and `wrong` if the question has an option of that name.

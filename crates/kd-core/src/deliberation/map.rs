@@ -191,7 +191,7 @@ impl Report {
                 .map(|seat| {
                     let own = counted.firsts.iter().find(|f| f.seat == *seat);
                     let holds = own.is_some_and(|f| f.backs(at));
-                    let has_own = own.is_some_and(|f| f.all().next().is_some());
+                    let has_own = own.is_some_and(|f| !f.is_silent());
                     let rated = self
                         .ratings
                         .iter()

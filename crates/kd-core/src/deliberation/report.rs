@@ -528,6 +528,12 @@ impl Report {
         })
     }
 
+    /// Returns the kind of answer that the verdict has: the planned one, unless the answers settled into another.
+    pub fn answer_kind(&self) -> Option<&AnswerKind> {
+        let settled = self.settled.as_ref().map(|(kind, _)| kind);
+        settled.or(self.plan.as_ref().map(|plan| &plan.answers))
+    }
+
     /// Returns the last count of the council itself.
     pub fn count(&self) -> Option<&Counted> {
         let best = self.verdict.as_ref().map_or(0, |v| v.best_pass);

@@ -120,7 +120,7 @@ pub(super) fn of(
     let Some(rule) = kd_vote::find(&counted.rule) else {
         return found;
     };
-    for first in counted.firsts.iter().filter(|f| f.all().next().is_some()) {
+    for first in counted.firsts.iter().filter(|f| !f.is_silent()) {
         let Some(place) = plan.place(&first.seat) else {
             continue;
         };

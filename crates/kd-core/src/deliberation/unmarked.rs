@@ -1,6 +1,5 @@
 //! Builds the mark of a deliberation's verdict.
 
-use super::AnswerKind;
 use super::{protocols, report::Report};
 use crate::Timestamp;
 use kd_eval::marks::{By, Mark, Member, VERSION};
@@ -26,16 +25,13 @@ pub fn unmarked(report: &Report, project: &str) -> Option<Mark> {
         // A lot decides nothing: whether it is right is luck.
         .filter(|c| !c.is_drawn())?;
     let winner = counted.winner?;
-    let answers = report
-        .settled
-        .as_ref()
-        .map_or(&plan.answers, |(kind, _)| kind);
-    let is_keyed = !matches!(answers, AnswerKind::Text | AnswerKind::Judged);
+    let answers = report.answer_kind()?;
+    let is_keyed = answers.is_keyed();
     let name = |at: usize| counted.candidates.get(at).cloned().filter(|_| is_keyed);
     let (mut members, mut unasked) = (Vec::new(), Vec::new());
     for seat in &plan.seats {
         let first = counted.firsts.iter().find(|f| f.seat == *seat.name());
-        let has_answer = first.is_some_and(|first| first.all().next().is_some());
+        let has_answer = first.is_some_and(|first| !first.is_silent());
         // The others had decided, and that tells nothing about it.
         let is_needless =
             report.stopped_early.contains(seat.name()) || report.spared.contains(seat.name());

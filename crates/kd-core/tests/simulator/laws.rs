@@ -347,7 +347,7 @@ impl Laws {
         });
         let names = self.seats.iter().map(SeatName::as_str).chain(spoke);
         let read = prompt::parse(text, names).unwrap();
-        // Later questions of other processes are left out, and from the first of them on what was said there.
+        // Later questions of other processes are left out, and from the first of them on the answers there.
         let mut told = read.iter().peekable();
         let mut is_complete = true;
         for was in sound {

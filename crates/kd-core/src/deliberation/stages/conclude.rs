@@ -83,7 +83,7 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
             let backers = board
                 .counted
                 .as_ref()
-                .map_or(0, |counted| backers(counted, *c));
+                .map_or(0, |counted| counted.backers_of(*c));
             let text = blind::anonymous(input.plan, &candidate.text);
             (
                 format!("Answer {}, {backers} votes", blind::label(place)),
@@ -165,11 +165,6 @@ fn is_members_form(text: &str) -> bool {
     let plain = text.replace(['*', '_', '`', '"'], "").to_lowercase();
     let is_number = |said: &str| said.trim_start().starts_with(|c: char| c.is_ascii_digit());
     plain.contains("answer:") && plain.split("confidence:").skip(1).any(is_number)
-}
-
-/// Counts the members that rank a candidate first.
-fn backers(counted: &Counted, candidate: usize) -> usize {
-    counted.firsts.iter().filter(|f| f.backs(candidate)).count()
 }
 
 /// The parts of a conclusion besides the chair's text.

@@ -24,7 +24,7 @@ fn leader(next: &Next<'_>) -> Option<String> {
         return None;
     }
     let counted = next.last.counted.as_ref()?;
-    let backers = |c: &usize| counted.firsts.iter().filter(|f| f.backs(*c)).count();
+    let backers = |c: &usize| counted.backers_of(*c);
     let most = (0..next.last.candidates.len()).map(|c| backers(&c)).max()?;
     let mut leaders = (0..next.last.candidates.len()).filter(|c| backers(c) == most);
     let leader = leaders
