@@ -10,8 +10,8 @@ use super::gate::{self, Open};
 use super::language::{Language, is_han};
 use super::number::{self, Number};
 use super::operands::{
-    follows_copula, is_bound, is_dated, is_derived, is_difference, is_limit, is_name, is_operand,
-    is_operand_left, is_per, is_rejected, is_share_of,
+    follows_copula, is_bound, is_compared, is_dated, is_derived, is_difference, is_limit, is_name,
+    is_operand, is_operand_left, is_per, is_rejected, is_share_of, is_status,
 };
 use super::prose;
 use super::said::Said;
@@ -740,7 +740,11 @@ fn weight(
     if is_rejected(before) {
         return Weight::Against;
     }
-    if is_difference(before, behind) || is_limit(before, behind) {
+    if is_difference(before, behind)
+        || is_limit(before, behind)
+        || is_compared(before)
+        || is_status(before, &number.key)
+    {
         return Weight::Nothing;
     }
     // `∴ the trip takes 2.5 h`

@@ -1,10 +1,47 @@
 //! Letters that answer, followed on their line by an explanation that names another option: `B. Chlorine is a halogen.`
 
+use super::letters::CALLED;
 use super::options::Options;
 use super::{cues, prose};
+use std::borrow::Cow;
 
 /// Maximum size of a reply to examine, in bytes.
 const BYTES_MAX: usize = 4000;
+
+/// Writes labels in lower case in capitals, where they are marked as labels: `(a)`, `option b`, `c)`.
+pub(super) fn in_capitals<'t>(text: &'t str, options: &Options) -> Cow<'t, str> {
+    let is_label = |letter: u8| {
+        let letter = letter.to_ascii_uppercase();
+        options
+            .labels
+            .iter()
+            .any(|label| label.as_bytes() == [letter])
+    };
+    let bytes = text.as_bytes();
+    let is_alone = |at: usize| {
+        let near = |c: Option<&u8>| c.is_some_and(|c| c.is_ascii_alphanumeric() || !c.is_ascii());
+        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+        bytes[at].is_ascii_lowercase() && !near(before) && !near(bytes.get(at + 1))
+    };
+    let is_marked = |at: usize| {
+        let head = text[..at].trim_end();
+        let word = head.rsplit(|c: char| !c.is_alphabetic()).next();
+        let word = word.unwrap_or_default().to_lowercase();
+        bytes.get(at + 1) == Some(&b')') && !head.ends_with('\'')
+            || head.len() < at && CALLED.contains(&word.as_str())
+    };
+    let places: Vec<usize> = (0..bytes.len())
+        .filter(|at| is_alone(*at) && is_label(bytes[*at]) && is_marked(*at))
+        .collect();
+    if places.is_empty() {
+        return text.into();
+    }
+    let mut out = text.to_owned();
+    for at in places {
+        out.replace_range(at..=at, &text[at..=at].to_ascii_uppercase());
+    }
+    out.into()
+}
 
 /// The meaning of a letter at the beginning of a line.
 #[derive(Debug, PartialEq, Eq)]

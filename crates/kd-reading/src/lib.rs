@@ -1213,7 +1213,9 @@ fn named_in_quotes(text: &str) -> Option<String> {
             let (before, inner) = text.strip_suffix(*close)?.split_once(*open)?;
             let quotes = |c: char| PAIRS.iter().any(|(open, close)| c == *open || c == *close);
             let is_one = !inner.contains(quotes) && !before.contains(quotes);
-            let names = is_one && BEFORE.contains(&before.split_whitespace().count());
+            // What a later sentence quotes is about the answer: `The author is Li Bai. He is called “…”.`
+            let follows = prose::sentences(before).len() > 1;
+            let names = is_one && !follows && BEFORE.contains(&before.split_whitespace().count());
             (names && !inner.trim().is_empty()).then(|| inner.trim().to_owned())
         })
 }

@@ -120,6 +120,127 @@ pub(super) fn is_limit(before: &str, behind: &str) -> bool {
     whole && !NEARLY.iter().any(|w| lead.ends_with(w))
 }
 
+/// Returns whether a number is what the answer is compared with: `well under the limit of 100`, `half of the 40`.
+pub(super) fn is_compared(before: &str) -> bool {
+    const WITH: &[&str] = &[
+        "under",
+        "below",
+        "above",
+        "beyond",
+        "over",
+        "than",
+        "half",
+        "half of",
+        "twice",
+        "double",
+        "compared to",
+        "compared with",
+        "versus",
+        "vs",
+        "unter",
+        "über",
+        "als",
+        "hälfte",
+        "hälfte von",
+        "verglichen mit",
+        "gegenüber",
+        "sous",
+        "au-dessus de",
+        "au-dessous de",
+        "en dessous de",
+        "en dessous des",
+        "moitié des",
+        "moitié de",
+        "par rapport à",
+        "par rapport aux",
+        "por debajo de",
+        "por encima de",
+        "mitad de",
+        "frente a",
+        "低于",
+        "高于",
+        "少于",
+        "多于",
+    ];
+    const BETWEEN: &[&str] = &[
+        "the",
+        "a",
+        "your",
+        "our",
+        "its",
+        "their",
+        "current",
+        "of",
+        "limit",
+        "maximum",
+        "cap",
+        "den",
+        "der",
+        "dem",
+        "die",
+        "das",
+        "von",
+        "grenze",
+        "höchstwert",
+        "le",
+        "la",
+        "les",
+        "limite",
+        "el",
+        "los",
+        "las",
+        "tope",
+        "de",
+        "des",
+        "du",
+    ];
+    const BETWEEN_MAX: usize = 5;
+    let head = head_of(before);
+    let compares = |head: &str| {
+        WITH.iter()
+            .any(|word| head.ends_with(word) && cues::find(head, word).is_some())
+    };
+    let mut rest = head.as_str();
+    for _ in 0..=BETWEEN_MAX {
+        if compares(rest) {
+            return true;
+        }
+        let (before, last) = rest.rsplit_once(' ').unwrap_or(("", rest));
+        if !BETWEEN.contains(&last) {
+            return false;
+        }
+        rest = before.trim_end();
+    }
+    false
+}
+
+/// Returns whether a number is the status of an HTTP response: `it returns a 504`.
+pub(super) fn is_status(before: &str, key: &str) -> bool {
+    const CODE: &[&str] = &["http", "status", "code", "error", "fehler", "erreur"];
+    const RETURNS: &[&str] = &[
+        "return a",
+        "returns a",
+        "respond with",
+        "responds with",
+        "responds with a",
+        "answers with",
+        "throws a",
+        "gives a",
+        "serves a",
+        "liefert",
+        "renvoie",
+        "devuelve",
+        "返回",
+    ];
+    let head = head_of(before);
+    let is_code = key.len() == 3 && key.starts_with(['4', '5']);
+    is_code
+        && CODE
+            .iter()
+            .chain(RETURNS)
+            .any(|words| head.ends_with(words))
+}
+
 /// Returns whether the words directly before a number reject it, as in `not 12`.
 pub(super) fn is_rejected(before: &str) -> bool {
     const NOT: &[&str] = &[

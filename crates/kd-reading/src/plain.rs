@@ -40,7 +40,8 @@ pub(super) fn undecorated(line: &str) -> String {
 
 /// Strips the marks around a text.
 pub fn bare(text: &str) -> String {
-    plain_latex(text)
+    let plain = plain_latex(text);
+    let bare = plain
         .trim()
         .trim_matches([
             '*', '_', '`', '"', '“', '”', '„', '«', '»', '「', '」', '\'', ' ', '#', '|', '>',
@@ -49,8 +50,32 @@ pub fn bare(text: &str) -> String {
         .trim_end_matches(['.', '。', '!', '！', ',', ';'])
         .trim()
         .trim_matches(['*', '_', '`', '"', '“', '”', '„', '«', '»', '\''])
-        .trim()
-        .to_owned()
+        .trim();
+    with_both_quotes(bare, &plain)
+}
+
+/// Adds the quotation mark that was stripped from one end of a text, but belongs to one inside it: `«Emma» was written by …`.
+fn with_both_quotes(bare: &str, text: &str) -> String {
+    const MARKS: [(char, char); 5] = [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('「', '」')];
+    let Some(start) = text.find(bare).filter(|_| !bare.is_empty()) else {
+        return bare.to_owned();
+    };
+    let (before, behind) = (&text[..start], &text[start + bare.len()..]);
+    for (open, close) in MARKS {
+        let opened = bare.chars().filter(|c| *c == open).count();
+        let closed = bare.chars().filter(|c| *c == close).count();
+        let (more_closed, more_opened) = match open == close {
+            true => (opened % 2 == 1, opened % 2 == 1),
+            false => (closed > opened, opened > closed),
+        };
+        if more_closed && before.ends_with(open) {
+            return format!("{open}{bare}");
+        }
+        if more_opened && behind.trim_start_matches(['.', '!']).starts_with(close) {
+            return format!("{bare}{close}");
+        }
+    }
+    bare.to_owned()
 }
 
 /// Removes typed input from an interpreter session: `>>> pick(["make", "just"])`.

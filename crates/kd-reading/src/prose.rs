@@ -26,6 +26,7 @@ pub use super::thoughts::{THINKING_TAGS, after_thinking, without_thoughts};
 
 /// Returns the option chosen by a text.
 pub fn option(text: &str, options: &Options) -> Said<usize> {
+    let text = &super::lettered::in_capitals(text, options);
     let kept = super::set_aside::without(text, options);
     let (mut apart, mut left) = (None, None);
     match super::lettered::apart(&kept, options) {

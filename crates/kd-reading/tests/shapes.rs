@@ -14,6 +14,7 @@ fn said(kind: &str, reply: &str) -> Option<String> {
     let labels: Vec<String> = ["A", "B", "C", "D"].map(str::to_owned).to_vec();
     let wanted = match kind {
         "number" => Wanted::Number,
+        "text" => Wanted::Short,
         "label" => Wanted::Option(Options::labelled(&names, &labels[..names.len()])),
         _ => Wanted::Option(Options::new(&names)),
     };
@@ -561,4 +562,91 @@ fn a_noun_before_a_french_verb_and_its_pronoun_asks_for_a_side() {
     ] {
         assert_ne!(kinds::of(question), Kind::YesNo, "{question}");
     }
+}
+
+#[test]
+fn what_an_answer_is_compared_with_is_no_answer() {
+    let cases = [
+        (
+            "number",
+            "Set it to 20. That's half of what you have now, 40.",
+            Some("20"),
+        ),
+        (
+            "number",
+            "I'd keep the pool at 20 connections. That's well under the limit of 100.",
+            None,
+        ),
+        (
+            "number",
+            "I'd keep the pool at 20 connections. That's well under the 100 that Postgres allows.",
+            None,
+        ),
+        (
+            "number",
+            "30 seconds is a sensible timeout. The gateway returns a 504.",
+            None,
+        ),
+        (
+            "number",
+            "30 Sekunden sind sinnvoll. Das liegt noch unter den 60 s des Gateways.",
+            Some("30"),
+        ),
+        (
+            "number",
+            "It is 12. That is twice the 6 of last year.",
+            Some("12"),
+        ),
+    ];
+    assert_eq!(differing(&cases), Vec::<String>::new());
+}
+
+#[test]
+fn a_label_in_lower_case_is_read_where_it_is_marked_as_one() {
+    const SHARING: &str = "label:composition|inheritance|code generation";
+    let cases = [
+        (
+            SHARING,
+            "My pick is (a). Code generation is a hammer for a bigger nail than this.",
+            Some("A"),
+        ),
+        (
+            SHARING,
+            "I'd go with option b). Code generation is a hammer for a bigger nail.",
+            Some("B"),
+        ),
+        (
+            SHARING,
+            "I'd go with option b. Code generation is a hammer for a bigger nail.",
+            Some("B"),
+        ),
+        (
+            SHARING,
+            "(c) since a generator keeps all of it in step.",
+            Some("C"),
+        ),
+        // The article.
+        (SHARING, "Take a generator.", Some("C")),
+    ];
+    assert_eq!(differing(&cases), Vec::<String>::new());
+}
+
+#[test]
+fn a_quotation_stays_whole_and_answers_only_in_its_own_sentence() {
+    let cases = [
+        (
+            "text",
+            "«Emma» fue escrita por una autora inglesa y se publicó en Londres en diciembre de 1815.",
+            Some(
+                "«Emma» fue escrita por una autora inglesa y se publicó en Londres en diciembre de 1815",
+            ),
+        ),
+        ("text", "The play is \"Hamlet\".", Some("Hamlet")),
+        (
+            "text",
+            "《静夜思》的作者是李白。他被后人尊称为“诗仙”。",
+            None,
+        ),
+    ];
+    assert_eq!(differing(&cases), Vec::<String>::new());
 }
