@@ -25,6 +25,9 @@ pub struct Robustness {
     pub hangs_on: Vec<SeatName>,
     /// Number of ballots that would have to change for another winner; `None` if no such change was found.
     pub margin: Option<Margin>,
+    /// Whether every ballot names one answer: most rules count such ballots alike.
+    #[serde(skip)]
+    pub names_one: bool,
 }
 
 /// The result of a rule on the same ballots.
@@ -76,9 +79,12 @@ impl Robustness {
             }
         };
         let cannot = self.rules.iter().filter(|by| by.voters == 0).count();
-        let cannot = match cannot {
-            0 => String::new(),
-            n => format!(" ({n} cannot count these ballots)"),
+        let alike = "most count ballots for one answer alike";
+        let cannot = match (cannot, self.names_one) {
+            (0, false) => String::new(),
+            (0, true) => format!(" ({alike})"),
+            (n, false) => format!(" ({n} cannot count these ballots)"),
+            (n, true) => format!(" ({n} cannot count these ballots, {alike})"),
         };
         Some(format!(
             "{winner} holds under {} of {} rules{cannot}; {hangs}{margin}",
@@ -116,6 +122,7 @@ pub(super) fn of(
         rules,
         hangs_on: Vec::new(),
         margin: None,
+        names_one: false,
     };
     let Some(rule) = kd_vote::find(&counted.rule) else {
         return found;
@@ -129,12 +136,15 @@ pub(super) fn of(
             found.hangs_on.push(first.seat.clone());
         }
     }
+    let ballots = ballots(&count, rule);
+    let mut marks = ballots.iter().map(|ballot| &ballot.mark);
+    found.names_one = marks.all(|mark| matches!(mark, Mark::Choice(_) | Mark::Unreadable(_)));
     if let Some(winner) = decided(counted) {
         let search = Search {
             winner,
             candidates: counted.candidates.len(),
             count: &|change| decided(&count(rule, change)),
-            ballots: ballots(&count, rule),
+            ballots,
         };
         found.margin = search.run().map(|(ballots, exact, other)| Margin {
             ballots,

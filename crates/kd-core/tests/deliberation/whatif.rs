@@ -283,7 +283,7 @@ fn a_council_of_three_hangs_on_who_makes_the_majority() {
     assert_eq!(margin.winner, "no");
     let sentence = close.sentence().expect("a winner");
     let holds = format!(
-        "yes holds under {} of {} rules ({} cannot count these ballots); ",
+        "yes holds under {} of {} rules ({} cannot count these ballots, most count ballots for one answer alike); ",
         close.holds,
         close.rules.len(),
         close.rules.iter().filter(|by| by.voters == 0).count()
