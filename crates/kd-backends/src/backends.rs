@@ -12,7 +12,7 @@ use crate::collect::{Collected, Collector, Counted, Untimed};
 use crate::env::Env;
 use crate::folder::FolderReader;
 use crate::guard::{
-    Backoff, Folder, Gate, Gated, Model, Paid, Rate, Reads, Redraw, Retry, Silence, Total,
+    Backoff, Folder, Gate, Gated, Model, Paid, Rate, Reads, Redraw, Retry, Room, Silence, Total,
     Untouched,
 };
 use crate::keys::Key;
@@ -213,7 +213,7 @@ impl Backends {
         if let Some(own) = self.own.0.get(&member.backend) {
             let payer = payer(member, member.model.clone(), Billing::Unknown);
             let paid = Paid::new(Arc::clone(own), &spending.paid_by(payer));
-            return Ok(timed(Arc::new(paid)));
+            return Ok(timed(Arc::new(paid), spending));
         }
         match TABLE.iter().find(|(name, _)| *name == member.backend) {
             Some((_, seat)) => seat(self, member, spending),
@@ -490,7 +490,7 @@ impl Backends {
             backend = Arc::new(Rate::new(backend, limit));
         }
         let retrying = Retry::new(
-            backend,
+            Arc::new(Room::new(backend, spending)),
             Backoff {
                 attempts,
                 ..self.backoff
@@ -579,8 +579,9 @@ fn payer(member: &Member, model: Option<String>, billing: Billing) -> Payer {
 }
 
 /// Adds deadlines only: backends in this process are not retried.
-fn timed(backend: Arc<dyn Backend>) -> Arc<dyn Backend> {
-    Arc::new(Total::new(Arc::new(Silence::new(backend))))
+fn timed(backend: Arc<dyn Backend>, spending: &Spending) -> Arc<dyn Backend> {
+    let silence = Arc::new(Silence::new(backend));
+    Arc::new(Total::new(Arc::new(Room::new(silence, spending))))
 }
 
 fn local_seat(
@@ -602,7 +603,8 @@ fn local_seat(
     }
     let paid = Paid::new(Arc::new(local), &spending);
     let silence = Arc::new(Silence::new(Arc::new(paid)));
-    let redrawn = Redraw::new(silence, Model::File(config, backends.env.clone()));
+    let room = Arc::new(Room::new(silence, &spending));
+    let redrawn = Redraw::new(room, Model::File(config, backends.env.clone()));
     Ok(Arc::new(Total::new(Arc::new(redrawn))))
 }
 
@@ -629,7 +631,7 @@ fn scripted_seat(
     };
     drop(players);
     let spending = spending.paid_by(payer(member, None, Billing::Free));
-    Ok(timed(Arc::new(Paid::new(player, &spending))))
+    Ok(timed(Arc::new(Paid::new(player, &spending)), &spending))
 }
 
 /// Agent programs retry on their own, so they get no [`Retry`] guard.
@@ -661,7 +663,8 @@ fn agent_program(
         backends.folder.clone(),
     );
     let silence = Arc::new(Silence::new(Arc::new(watched)));
-    Ok(Arc::new(Total::new(silence).advise_unheard(advice)))
+    let room = Arc::new(Room::new(silence, &spending));
+    Ok(Arc::new(Total::new(room).advise_unheard(advice)))
 }
 
 #[cfg(test)]

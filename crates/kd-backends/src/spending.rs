@@ -5,7 +5,7 @@
 //! is dropped after its request was sent charges the whole reservation as an upper bound.
 
 use kd_core::failure::Used;
-use kd_core::ledger::{Entry, Ledger, NotSent, Payer};
+use kd_core::ledger::{Billing, Entry, Ledger, NotSent, Payer};
 use kd_core::spending::{
     ANSWER_TOKENS_MIN, Account, Ceiling, Cut, FRAMING_TOKENS, Keep, Price, Spent, pico,
 };
@@ -13,6 +13,7 @@ use kd_core::usage::Certainty;
 use kd_core::{Failure, FailureKind, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
 
 /// Answer limit if none is set and a budget needs one.
 const ANSWER_TOKENS: u32 = 4096;
@@ -72,6 +73,8 @@ struct Books {
     /// The account of the run, and the ledger for its requests.
     run: u64,
     day: Day,
+    /// Reports each reservation that is settled or released.
+    freed: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -94,6 +97,8 @@ struct Node {
     due: Option<u64>,
     /// The turn is over and sends nothing more.
     closed: bool,
+    /// Its last refused request would fit if the requests of other sessions that are running cost nothing.
+    fits_later: bool,
     /// The thread whose requests it pays.
     thread: Option<Arc<str>>,
     used: Used,
@@ -120,6 +125,19 @@ impl Open {
         let payer = self.payer.as_ref()?;
         let now = jiff::Timestamp::now();
         Some(Entry::new(payer, now, spent, usage, self.priced))
+    }
+
+    /// Returns what a request has spent, as a lower bound if its price is not known.
+    fn counted(&self, spent: Spent) -> Spent {
+        let pays = |payer: &Arc<Payer>| matches!(payer.billing, Billing::Key | Billing::Unknown);
+        let is_paid = spent.tokens > 0 && self.payer.as_ref().is_some_and(pays);
+        match is_paid && !self.priced && spent.pico_usd == 0 {
+            true => Spent {
+                certainty: spent.certainty.and(Certainty::AtLeast),
+                ..spent
+            },
+            false => spent,
+        }
     }
 
     /// Returns the entry of a request that has spent the most that it may.
@@ -273,12 +291,15 @@ impl Spending {
         books.release_due(self.0.id);
         let input = worst.bytes.saturating_add(FRAMING_TOKENS);
         let mut keep = books.keep(&path);
-        let mut answer = books.bound(&path, input, &worst, keep);
+        let mut answer = books.bound(&path, input, &worst, keep, None);
         let mut most = Spent::of(input, answer.unwrap_or(0).into(), worst.price);
         if books.goes_first(&path, keep) && books.fits(&path, most, keep, answer).is_err() {
             keep = Keep::default();
-            answer = books.bound(&path, input, &worst, keep);
+            answer = books.bound(&path, input, &worst, keep, None);
             most = Spent::of(input, answer.unwrap_or(0).into(), worst.price);
+        }
+        if books.is_shortened_by_others(&path, input, &worst, keep, answer) {
+            return Err(running());
         }
         let (lost, usage) = match answer {
             Some(output) => {
@@ -371,7 +392,7 @@ impl Spending {
         let concludes = keep.fixed.calls > 0 && keep.fixed.pico_usd == 0;
         let share = |id: &u64| {
             let left = books.nodes.get(id)?.account.left_pico_usd(keep.fixed)?;
-            let among = books.among(*id, self.0.id) + keep.others;
+            let among = books.among(*id, &path) + keep.others;
             Some(left / (among + u64::from(concludes)))
         };
         path.iter().filter_map(share).min()
@@ -400,7 +421,7 @@ impl Spending {
             let Some(node) = books.nodes.get(id) else {
                 return true;
             };
-            let others = books.among(*id, self.0.id) + keep.others;
+            let others = books.among(*id, &path) + keep.others;
             let all = most.times((others + 1).saturating_sub(due)) + keep.fixed;
             node.account.fits(all).is_ok()
         };
@@ -438,6 +459,27 @@ impl Spending {
         if let Some(node) = books.nodes.get_mut(&self.0.id) {
             node.due = node.kept.take();
         }
+    }
+
+    /// Returns whether a limit can refuse a request.
+    pub(crate) fn is_limited(&self) -> bool {
+        let books = lock(&self.0.books);
+        let path = books.path(self.0.id);
+        books.day.usd.is_some() || books.ceilings(&path).any(|c| c != Ceiling::default())
+    }
+
+    /// Returns a receiver of the reservations that are settled or released from now on.
+    pub(crate) fn freed(&self) -> watch::Receiver<()> {
+        lock(&self.0.books).freed.subscribe()
+    }
+
+    /// Returns whether the request of this turn that was refused last may fit once running requests of other sessions
+    /// have ended, and whether there are any.
+    pub(crate) fn may_fit_later(&self) -> (bool, bool) {
+        let books = lock(&self.0.books);
+        let path = books.path(self.0.id);
+        let fits = books.nodes.get(&self.0.id).is_some_and(|n| n.fits_later);
+        (fits, books.running_elsewhere(&path).next().is_some())
     }
 
     /// Returns whether tokens or money are limited.
@@ -573,17 +615,34 @@ impl Permit {
         lock(&self.account.0.books).book(self.reservation, none, &Usage::default());
     }
 
-    /// Charges the actual usage; without token counts, charges the reservation in full.
-    pub fn settle(self, usage: Option<&Usage>) {
+    /// Charges the actual usage; without token counts, charges the reservation in full. Returns a notice if a limit is
+    /// exceeded, because more was used than was reserved.
+    #[must_use]
+    pub fn settle(self, usage: Option<&Usage>) -> Option<String> {
         let mut books = lock(&self.account.0.books);
         match usage.filter(|usage| usage.counts_tokens() || usage.cost_usd.is_some()) {
             Some(usage) => {
                 let spent = Spent::of_turn(1, usage, self.price);
+                let most = books.open.get(&self.reservation)?.lost;
                 books.book(self.reservation, spent, usage);
+                let path = books.path(self.account.0.id);
+                let nodes = path.iter().filter_map(|id| books.nodes.get(id));
+                let exceeded = nodes.map(|node| &node.account).find_map(exceeded)?;
+                let more = spent.tokens > most.tokens || spent.pico_usd > most.pico_usd;
+                let [spent, most] = [spent, most].map(|amount| amount.words(", "));
+                more.then(|| format!("{exceeded} is exceeded: {spent} reported, {most} reserved"))
             }
-            None => books.lose(self.reservation),
+            None => {
+                books.lose(self.reservation);
+                None
+            }
         }
     }
+}
+
+/// Returns the limit that is exceeded.
+fn exceeded(account: &Account) -> Option<&'static str> {
+    account.fits(Spent::default()).err().map(Cut::words)
 }
 
 /// A request that the ledger may have recorded already. If it is not sent, because its turn ends first, the ledger is
@@ -688,10 +747,48 @@ impl Books {
         Ok(())
     }
 
-    /// Counts the turns that share the rest of an account, including the asking turn, which belongs to the account.
-    fn among(&self, account: u64, asks: u64) -> u64 {
+    /// Returns the requests that other sessions of the run have sent and that are still running.
+    fn running_elsewhere(&self, path: &[u64]) -> impl Iterator<Item = u64> {
+        let session = |path: &[u64]| path.len().checked_sub(2).map(|at| path[at]);
+        let ours = session(path);
+        let open = self.open.iter();
+        let other = move |open: &Open| ours.is_some() && session(&self.path(open.owner)) != ours;
+        open.filter(move |(_, open)| open.sent && other(open))
+            .map(|(reservation, _)| *reservation)
+    }
+
+    /// Returns the account of the run without the running requests of other sessions: most cost much less than what is
+    /// reserved for them. `None` if there are none.
+    fn without_others(&self, path: &[u64]) -> Option<Account> {
+        let mut running = self.running_elsewhere(path).peekable();
+        running.peek()?;
+        let mut account = self.nodes.get(&self.run)?.account.clone();
+        running.for_each(|reservation| {
+            account.release(reservation);
+        });
+        Some(account)
+    }
+
+    /// Returns whether a request that does not fit now may fit when the running requests of other sessions have ended.
+    fn fits_later(&self, path: &[u64], most: Spent, keep: Keep, answer: Option<u32>) -> bool {
+        let Some(inside) = path.strip_suffix(&[self.run]) else {
+            return false;
+        };
+        let left = keep.fixed + keep.echo(answer.unwrap_or(0).into());
+        let fits = |account: Account| account.fits(most + left).is_ok();
+        self.without_others(path).is_some_and(fits) && self.fits(inside, most, keep, answer).is_ok()
+    }
+
+    /// Counts the turns that share the rest of an account with the asking turn, including that turn. The sessions of a
+    /// run do not share: a request waits for those of others.
+    fn among(&self, account: u64, path: &[u64]) -> u64 {
+        let account = match path {
+            [.., session, run] if *run == account && path.len() > 2 => *session,
+            _ => account,
+        };
         let waiting = self.nodes.get(&account).map_or(0, |node| node.waiting);
-        let asks_first = self.nodes.get(&asks).is_some_and(|node| node.waits);
+        let asks = path.first().and_then(|asks| self.nodes.get(asks));
+        let asks_first = asks.is_some_and(|node| node.waits);
         waiting.saturating_sub(u64::from(asks_first)) + 1
     }
 
@@ -734,13 +831,21 @@ impl Books {
         }
     }
 
-    /// Returns an answer limit that fits: the requested limit, the limit that its share allows, or the minimum.
-    fn bound(&self, path: &[u64], input: u64, worst: &Worst, keep: Keep) -> Option<u32> {
-        let asks = *path.first()?;
+    /// Returns an answer limit that fits: the requested limit, the limit that its share allows, or the minimum. `top`
+    /// replaces the account of the run.
+    fn bound(
+        &self,
+        path: &[u64],
+        input: u64,
+        worst: &Worst,
+        keep: Keep,
+        top: Option<&Account>,
+    ) -> Option<u32> {
         let price = worst.price.unwrap_or_default();
         let room = |id: &u64| {
-            let account = &self.nodes.get(id)?.account;
-            account.room(input, price, keep, self.among(*id, asks) + keep.others)
+            let own = &self.nodes.get(id)?.account;
+            let account = top.filter(|_| *id == self.run).unwrap_or(own);
+            account.room(input, price, keep, self.among(*id, path) + keep.others)
         };
         let Some(room) = path.iter().filter_map(room).min() else {
             return worst.answer;
@@ -749,6 +854,30 @@ impl Books {
         let least = wanted.min(ANSWER_TOKENS_MIN);
         let room = u32::try_from(room).unwrap_or(u32::MAX);
         Some(room.min(wanted).max(least))
+    }
+
+    /// Returns whether the answer could be longer if the running requests of other sessions cost nothing. The request
+    /// then waits for them.
+    fn is_shortened_by_others(
+        &mut self,
+        path: &[u64],
+        input: u64,
+        worst: &Worst,
+        keep: Keep,
+        answer: Option<u32>,
+    ) -> bool {
+        let wanted = worst.answer.unwrap_or(ANSWER_TOKENS);
+        if answer.is_none_or(|answer| answer >= wanted) {
+            return false;
+        }
+        let Some(top) = self.without_others(path) else {
+            return false;
+        };
+        let waits = self.bound(path, input, worst, keep, Some(&top)) > answer;
+        if let Some(turn) = path.first().and_then(|turn| self.nodes.get_mut(turn)) {
+            turn.fits_later = waits;
+        }
+        waits
     }
 
     /// Reserves in every account of a path, or in none.
@@ -763,8 +892,14 @@ impl Books {
         if nodes.any(|node| node.closed) {
             return Err(over());
         }
-        if let Err(failure) = self.fits(path, most, open.keep, answer) {
+        let fits = self.fits(path, most, open.keep, answer);
+        let fits_later = fits.is_err() && self.fits_later(path, most, open.keep, answer);
+        if let Some(node) = path.first().and_then(|id| self.nodes.get_mut(id)) {
+            node.fits_later = fits_later;
+        }
+        if let Err(failure) = fits {
             if let Some(ledger) = &self.day.ledger
+                && !fits_later
                 && self.fits(&[self.run], most, open.keep, answer).is_err()
             {
                 ledger.exhausted();
@@ -813,6 +948,7 @@ impl Books {
                     node.account.release(reservation);
                 }
             }
+            self.freed.send_replace(());
         }
     }
 
@@ -822,7 +958,7 @@ impl Books {
             return;
         };
         if open.sent {
-            ledger.settled(reservation, spent);
+            ledger.settled(reservation, &open.counted(*spent));
         }
         if let Some(entry) = entry {
             ledger.book(entry);
@@ -857,6 +993,7 @@ impl Books {
             seen.tokens = seen.tokens.max(spent.tokens);
             seen.pico_usd = seen.pico_usd.max(spent.pico_usd);
         }
+        self.freed.send_replace(());
     }
 
     /// Settles a request of unknown usage: charged in full if it was sent, released if not.
@@ -883,6 +1020,14 @@ fn uncounted() -> (Spent, Usage) {
         ..Usage::default()
     };
     (spent, usage)
+}
+
+fn running() -> Failure {
+    Failure::new(
+        FailureKind::Limit,
+        "not sent: too little is left while other requests are running",
+    )
+    .advise("wait for what is running, or raise the limit")
 }
 
 fn over() -> Failure {
@@ -940,9 +1085,16 @@ fn refusal(cut: Cut, account: &Account, most: Spent, keep: Spent) -> Failure {
             "limits.tokens",
         ),
     };
+    let held = account.committed() - account.used();
+    let held = match cut {
+        Cut::Money if held.pico_usd > 0 => {
+            format!(" ({} reserved for running requests)", usd(held.pico_usd))
+        }
+        _ => String::new(),
+    };
     Failure::new(
         FailureKind::Limit,
-        format!("not sent: {} leaves {left}, and this request needs {needs}", cut.words()),
+        format!("not sent: {} leaves {left}{held}, and this request needs {needs}", cut.words()),
     )
     .advise(format!("raise the limit (`{raise}`), ask fewer members, or ask for shorter answers with `--max-tokens`"))
 }
@@ -1032,6 +1184,7 @@ mod tests {
     #[derive(Debug, Default)]
     struct Slow {
         said: Mutex<Vec<String>>,
+        settled: Mutex<Vec<Spent>>,
         open: Arc<tokio::sync::Notify>,
     }
 
@@ -1052,7 +1205,48 @@ mod tests {
         }
 
         fn settled(&self, reservation: u64, spent: &Spent) {
+            lock(&self.settled).push(*spent);
             lock(&self.said).push(format!("settled {reservation}: {} calls", spent.calls));
+        }
+    }
+
+    /// Sums of a batch are kept by its ledger.
+    #[tokio::test]
+    async fn the_ledger_learns_that_a_price_is_unknown() {
+        let price = Some(Price::per_million(1.0, 1.0));
+        let usage = |cost_usd| Usage {
+            input_tokens: 3,
+            cost_usd,
+            ..Usage::default()
+        };
+        for (billing, price, usage, certainty) in [
+            (Billing::Key, None, usage(None), Certainty::AtLeast),
+            (Billing::Unknown, None, usage(None), Certainty::AtLeast),
+            (Billing::Key, price, usage(None), Certainty::Exact),
+            (Billing::Key, None, usage(Some(0.5)), Certainty::Exact),
+            (Billing::Free, None, usage(None), Certainty::Exact),
+            (Billing::Login, None, usage(None), Certainty::Exact),
+        ] {
+            let ledger = Arc::new(Slow::default());
+            ledger.open.notify_one();
+            let day = Day {
+                ledger: Some(Arc::clone(&ledger) as Arc<dyn Ledger>),
+                usd: None,
+            };
+            let payer = Payer {
+                billing,
+                ..Payer::default()
+            };
+            let run = Spending::recorded(Ceiling::default(), day).paid_by(payer);
+            let worst = Worst {
+                price,
+                ..Worst::default()
+            };
+            let permit = run.reserve(worst).unwrap();
+            permit.sending().await.unwrap();
+            assert_eq!(permit.settle(Some(&usage)), None);
+            let told = lock(&ledger.settled).clone();
+            assert_eq!(told[0].certainty, certainty, "{billing:?} {price:?}");
         }
     }
 

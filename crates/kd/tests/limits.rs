@@ -3,10 +3,11 @@
 
 use crate::support;
 
-use kd_fake::billing::{Bill, Billing, Price};
+use kd_fake::billing::{Bill, Billing, Price, Tokens};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Stdio;
+use support::served::{Served, bearer, user};
 use support::{Home, Said};
 
 /// Picodollars per dollar.
@@ -151,6 +152,38 @@ async fn a_limit_leaves_room_for_the_conclusion() {
             assert!(billed <= most, "{at}");
         }
     }
+}
+
+/// What is reserved for a running request is the most that it may cost, and most cost much less.
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn clients_of_a_server_wait_for_what_is_reserved_for_others() {
+    let price = Price {
+        input: 1_000_000,
+        output: 5_000_000,
+    };
+    let slow = |_: &Value, _| {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        "Tabs.".to_owned()
+    };
+    let server = Billing::answering(price, "stop", Tokens::Usual, slow).await;
+    let server = server.expect("it listens");
+    let one = json!({
+        "agents": {"m1": {"backend": "svc"}},
+        "council": {"members": ["m1"]},
+        "limits": {"usd": 0.03},
+    });
+    let served = Served::models(&home(&server, &one));
+    let request = |n: usize| json!({"model": "kd/ask", "messages": [user(&format!("{n}?"))]});
+    let ask = |n: usize| {
+        let (status, body) = served.send("POST", "/v1/chat/completions", &bearer(), &request(n));
+        assert_eq!(status, 200, "{body}");
+    };
+    tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| (0..6).for_each(|n| drop(scope.spawn(move || ask(n)))));
+    });
+    let bill = server.bill();
+    assert_eq!(bill.requests, 6);
+    assert!((bill.pico_usd as f64) < 0.03 * PICO, "{bill:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

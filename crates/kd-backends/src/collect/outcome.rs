@@ -137,7 +137,7 @@ pub(super) fn done(link: &Link, endpoint: &dyn Endpoint, item: &Item, outcome: O
 /// Charges a request.
 pub(super) fn settle(permit: Permit, paid: &Paid) {
     match paid {
-        Paid::Tokens(usage) => permit.settle(Some(usage)),
+        Paid::Tokens(usage) => drop(permit.settle(Some(usage))),
         Paid::Most => permit.unknown(),
         Paid::Call => permit.refused(),
         Paid::Nothing => permit.unsent(),

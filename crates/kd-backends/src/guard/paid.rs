@@ -73,13 +73,14 @@ impl Backend for Paid {
             Err(failure) => return stream::once(async move { Err(failure) }).boxed(),
         };
         let inner = self.inner.ask(request);
-        stream::unfold(
+        let deltas = stream::unfold(
             (inner, Some(permit), false),
             |(mut inner, mut permit, has_begun)| async move {
                 if let Some(reserved) = &permit
                     && let Err(failure) = reserved.sending().await
                 {
-                    return Some((Err(failure), (stream::empty().boxed(), None, has_begun)));
+                    let nothing = (stream::empty().boxed(), None, has_begun);
+                    return Some(((None, Err(failure)), nothing));
                 }
                 let item = inner.next().await?;
                 if let Err(failure) = &item
@@ -95,15 +96,14 @@ impl Backend for Paid {
                     Err(failure) => failure.used.as_ref().map(|used| Some(&used.usage)),
                     Ok(_) => None,
                 };
-                if let Some(usage) = told
-                    && let Some(permit) = permit.take()
-                {
-                    permit.settle(usage);
-                }
-                Some((item, (inner, permit, true)))
+                let settled = told.and_then(|usage| Some((permit.take()?, usage)));
+                let notice = settled.and_then(|(permit, usage)| permit.settle(usage));
+                let notice = notice.map(|text| Ok(Delta::Notice { text }));
+                Some(((notice, item), (inner, permit, true)))
             },
-        )
-        .boxed()
+        );
+        let each = |(notice, item): (Option<_>, _)| stream::iter(notice.into_iter().chain([item]));
+        deltas.flat_map(each).boxed()
     }
 }
 

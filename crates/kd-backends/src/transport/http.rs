@@ -437,18 +437,20 @@ impl Call {
                 let delta = self.service.priced(&self.model, delta);
                 if let Delta::Finished { usage, .. } = &delta
                     && let Some(permit) = self.permit.take()
+                    && let Some(text) = permit.settle(usage.as_ref())
                 {
-                    permit.settle(usage.as_ref());
+                    reader.out.deltas.push_front(delta);
+                    return Some(Ok(Delta::Notice { text }));
                 }
                 return Some(Ok(delta));
             }
             if let Some(failure) = reader.out.failure.take() {
                 let used = reader.out.used.take();
-                if let Some(permit) = self.permit.take() {
-                    permit.settle(
-                        used.map(|used| self.service.with_price(&self.model, used))
-                            .as_ref(),
-                    );
+                let used = used.map(|used| self.service.with_price(&self.model, used));
+                let notice = self.permit.take().and_then(|p| p.settle(used.as_ref()));
+                if let Some(text) = notice {
+                    reader.out.failure = Some(failure);
+                    return Some(Ok(Delta::Notice { text }));
                 }
                 self.body = None;
                 return Some(Err(failure));
