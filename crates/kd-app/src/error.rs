@@ -56,6 +56,8 @@ kinds! {
     NoPrice = "no_price";
     /// The limits are too low for the plan.
     Budget = "budget";
+    /// Earlier runs have spent what a limit allows.
+    Spent = "budget";
     /// The plan of a deliberation has mistakes.
     Plan = "plan";
     /// The question is private and a member would send it elsewhere.

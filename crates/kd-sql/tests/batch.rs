@@ -355,7 +355,9 @@ fn an_answer_is_kept_under_what_its_question_was_asked_with() {
     finish(&mut batches, run, 1, &answer("1"), true);
     let mut later = asked(&texts);
     later.iter_mut().for_each(|one| one.key.push_str(", later"));
-    batches.rekey(ID, &later).unwrap();
+    batches.go_on(ID, "kd batch run later", &later).unwrap();
+    let about = batches.get(ID).unwrap().unwrap().about;
+    assert_eq!(about.command, "kd batch run later");
     let run = batches.begin(ID, 3, now()).unwrap();
     assert_eq!(places(&mut batches, run, 9), [2]);
     assert_eq!(finish(&mut batches, run, 2, &answer("2"), true).len(), 2);

@@ -134,6 +134,7 @@ impl From<ErrorKind> for Exit {
             | Kind::Persona => Exit::Usage,
             Kind::NoSeat | Kind::NoModel | Kind::UnknownModel => Exit::NoSeat,
             Kind::HeldBack => Exit::HeldBack,
+            Kind::Spent => Exit::Cut,
             Kind::ClosedPipe => Exit::Done,
             Kind::NoReport => Exit::Interrupted,
             Kind::Timeout => Exit::Timeout,
@@ -208,6 +209,8 @@ mod tests {
         let rows = [
             (Kind::NoPlan, "no_deliberation", Exit::Error),
             (Kind::NobodyLeft, "nobody_left", Exit::Usage),
+            (Kind::Budget, "budget", Exit::Usage),
+            (Kind::Spent, "budget", Exit::Cut),
             (Kind::UnknownRule, "unknown_rule", Exit::Usage),
             (Kind::UnknownMember, "unknown_member", Exit::Usage),
             (Kind::Seal, "seal", Exit::Error),

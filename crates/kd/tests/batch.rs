@@ -3,13 +3,14 @@
 
 use crate::support;
 
-use kd_fake::billing::{Billing, Price};
+use kd_fake::billing::{Billing, Price, Tokens};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{Dice, Home, Said, until};
 
@@ -538,6 +539,85 @@ async fn run(home: &Home, args: &[&str]) -> Said {
     let mut command = home.kd(args);
     let done = tokio::task::spawn_blocking(move || command.output());
     Said::of(done.await.expect("it ends").expect("it runs"))
+}
+
+/// Most answers cost much less than what is reserved for them: questions wait for those in flight, and no answer is
+/// shortened because of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn a_limit_of_money_stops_a_batch_when_the_money_is_spent() {
+    let price = Price {
+        input: 1_000_000,
+        output: 5_000_000,
+    };
+    let asked = Arc::new(Mutex::new(BTreeSet::new()));
+    let seen = Arc::clone(&asked);
+    let text = move |_: &Value, most| {
+        seen.lock().expect("it holds").insert(most);
+        std::thread::sleep(Duration::from_millis(20));
+        "Tabs. ".repeat(100)
+    };
+    let server = Billing::answering(price, "stop", Tokens::Usual, text).await;
+    let server = server.expect("it listens");
+    let agent = json!({"backend": "svc"});
+    let home = Home::new(&json!({
+        "agents": {"m1": agent, "m2": agent},
+        "council": {"members": ["m1", "m2"], "conclude": false},
+        "providers": {"svc": {"base_url": server.url(), "model": "model-1",
+            "prices": {"model-1": {"input": 1.0, "output": 5.0}}}},
+    }));
+    let q = questions(&home, 40);
+    // One request reserves up to $0.021 and costs about $0.001.
+    let batch = |limit| ["batch", "run", q, "-o", "r.jsonl", "--max-usd", limit, "-q"];
+    let said = run(&home, &batch("0.05")).await;
+    let bill = server.bill();
+    let at = format!("{bill:?} {}", said.err);
+    assert_eq!(said.code, Some(4), "{at}");
+    let first = *asked
+        .lock()
+        .expect("it holds")
+        .iter()
+        .next_back()
+        .expect("one");
+    assert!(
+        bill.pico_usd > 25_000_000_000 && bill.pico_usd <= 50_000_000_000,
+        "{at}"
+    );
+    assert_eq!(first, 4096, "{at}");
+    // Nothing is left for another request.
+    let again = run(&home, &batch("0.0001")).await;
+    assert_eq!(again.code, Some(4), "{}", again.err);
+    assert!(
+        again.err.contains("has spent its limit of money"),
+        "{}",
+        again.err
+    );
+    asked.lock().expect("it holds").clear();
+    let said = run(&home, &batch("0.5")).await;
+    assert_eq!(said.code, Some(0), "{:?} {}", server.bill(), said.err);
+    let asked = asked.lock().expect("it holds").clone();
+    assert_eq!(asked, BTreeSet::from([4096]), "no answer was shortened");
+}
+
+#[test]
+fn the_results_of_another_batch_are_not_replaced_silently() {
+    let home = echoing(0);
+    let q = questions(&home, 2);
+    let args = ["batch", "run", q, "-o", "r.jsonl", "-q"];
+    assert_eq!(home.run(&args).code, Some(0));
+    let id = results(&home)[0]["batch"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let same = home.run(&args);
+    assert!(!same.err.contains("another batch"), "{}", same.err);
+    let other = [&args[..], &["--no-conclude"]].concat();
+    let said = home.run(&other);
+    let told = format!("r.jsonl had the results of {id}; this is another batch");
+    assert!(said.err.contains(&told), "{}", said.err);
+    let hint = format!("kd batch results {id}");
+    assert!(said.err.contains(&hint), "{}", said.err);
+    let old = home.run(&["batch", "results", &id]);
+    assert_eq!(old.out.lines().count(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

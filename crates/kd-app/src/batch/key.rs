@@ -9,7 +9,7 @@ use crate::kingdom::Kingdom;
 use crate::request::{Ask, Terms};
 use crate::{Deliberate, Think};
 use jiff::Timestamp;
-use kd_core::config::Config;
+use kd_core::config::{Config, ProviderConfig};
 use kd_core::hex::hex;
 use kd_core::output::Schema;
 use kd_core::planner;
@@ -31,6 +31,9 @@ const IRRELEVANT: [(&str, &str); 4] = [
     ("chat", "colors and notifications"),
     ("serve", "no program uses a batch as a model"),
 ];
+
+/// The same, but counted as not set instead of left out: batches of earlier versions keep their keys.
+const AS_UNSET: [(&str, &str); 1] = [("marks", "a hint on the terminal")];
 
 /// How questions are asked, as digests.
 pub(super) struct Recipe {
@@ -86,6 +89,19 @@ fn chosen(config: &Config, how: &How, roles: &BTreeMap<String, String>) -> Strin
     if let Value::Object(settings) = &mut settings {
         for (section, _) in IRRELEVANT {
             settings.remove(section);
+        }
+        let unset = json!(Config::default());
+        for (section, _) in AS_UNSET {
+            settings.insert(section.into(), unset[section].clone());
+        }
+    }
+    // A price does not change an answer; deliberations order members by their prices.
+    if !matches!(how, How::Deliberate(_))
+        && let Some(Value::Object(providers)) = settings.get_mut("providers")
+    {
+        let unset = json!(ProviderConfig::default());
+        for provider in providers.values_mut() {
+            provider["prices"] = unset["prices"].clone();
         }
     }
     let mut parts = vec![
@@ -297,8 +313,7 @@ mod tests {
     use super::*;
     use crate::env::Env;
     use kd_core::config::{
-        AgentConfig, KEYS, KeyPath, Kind, ModelConfig, Price, ProviderConfig, Reader, RemoteConfig,
-        ServerConfig,
+        AgentConfig, KEYS, KeyPath, Kind, ModelConfig, Price, Reader, RemoteConfig, ServerConfig,
     };
     use kd_eval::marks::{By, Mark};
     use std::collections::BTreeSet;
@@ -388,12 +403,39 @@ mod tests {
             });
             let changed = changed.unwrap_or_else(|| panic!("{path}: no other value"));
             let section = path.segments()[0].as_str();
-            let reason = IRRELEVANT.iter().find(|(name, _)| *name == section);
+            let mut reasons = IRRELEVANT.iter().chain(&AS_UNSET);
+            let reason = reasons.find(|(name, _)| *name == section);
             let is_same = plainly(&changed, &how) == first;
             assert_eq!(is_same, reason.is_some(), "{path}: {reason:?}");
         }
         for key in KEYS.iter().filter(|key| key.reader == Reader::Kd) {
             assert!(seen.contains(key.path), "{} was not changed", key.path);
+        }
+    }
+
+    #[test]
+    fn a_price_changes_only_deliberations() {
+        let provider = |input| {
+            let price = Price {
+                input,
+                ..Price::default()
+            };
+            ProviderConfig {
+                prices: [("m".into(), price)].into(),
+                ..ProviderConfig::default()
+            }
+        };
+        let config = |input| Config {
+            providers: [("p".into(), provider(input))].into(),
+            ..Config::default()
+        };
+        for (how, is_same) in [
+            (How::Ask(Ask::default()), true),
+            (How::Think(Think::default()), true),
+            (How::Deliberate(Deliberate::default()), false),
+        ] {
+            let [one, other] = [1.0, 2.0].map(|input| plainly(&config(input), &how));
+            assert_eq!(one == other, is_same, "{how:?}");
         }
     }
 

@@ -156,6 +156,9 @@ impl Batching<'_> {
         let now = Timestamp::now();
         let goes_on = old.is_some();
         let id = recorded(&mut batches, old, &request, &key, questions, now)?;
+        if let Some(results) = &results {
+            results.tell_other(&id, env);
+        }
         let lock = locked(&batches, &id)?;
         let run = batches.begin(&id, request.attempts, now)?;
         let Some(batch) = batches.get(&id)? else {
@@ -223,7 +226,7 @@ fn recorded(
     now: Timestamp,
 ) -> Result<String, UserError> {
     if let Some(old) = old {
-        batches.rekey(&old.about.id, &questions)?;
+        batches.go_on(&old.about.id, &request.command, &questions)?;
         return Ok(old.about.id);
     }
     let id = key::new_id(key, now);
@@ -326,7 +329,7 @@ fn left(
     wanted.lay_over(&mut limits);
     let over = |what: &str, flag: &str| {
         let error = UserError::new(
-            ErrorKind::Budget,
+            ErrorKind::Spent,
             format!("the batch has spent its limit of {what}"),
         );
         Err(error.next(format!("run the same command with a higher `{flag}`")))

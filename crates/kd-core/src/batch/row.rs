@@ -183,7 +183,11 @@ impl From<&Usage> for Spending {
             input_tokens: known(usage.input_tokens),
             output_tokens: known(usage.output_tokens),
             usd: usage.cost_usd,
-            certainty: usage.certainty,
+            // The price of a part is unknown.
+            certainty: match usage.cost_usd.is_some() && usage.unpriced > 0 {
+                true => usage.certainty.and(Certainty::AtLeast),
+                false => usage.certainty,
+            },
         }
     }
 }
@@ -256,6 +260,12 @@ mod tests {
         assert!(unknown["input_tokens"].is_null() && unknown["output_tokens"].is_null());
         assert_eq!(spent(3, 0).output_tokens, Some(0));
         assert_eq!(Spending::default().tokens(), 0);
+        let known_in_part = Usage {
+            cost_usd: Some(0.5),
+            unpriced: 1,
+            ..Usage::default()
+        };
+        assert_eq!(Spending::from(&known_in_part).certainty, Certainty::AtLeast);
         let old = serde_json::json!({"input_tokens": 3, "output_tokens": 4, "usd": null});
         let old: Spending = serde_json::from_value(old).expect("an older line");
         assert_eq!(old.tokens(), 7);

@@ -203,13 +203,17 @@ impl Batches {
         self.write(|tx| jobs::release(tx, batch, run))
     }
 
-    /// Gives the questions of a batch that have not ended the keys of these: they are asked in another way than when the
-    /// batch was created.
+    /// Continues a batch by this command. Gives the questions that have not ended the keys of these: they are asked in
+    /// another way than when the batch was created.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn rekey(&mut self, batch: &str, questions: &[Asked]) -> Result<(), Error> {
-        self.write(|tx| jobs::rekey(tx, batch, questions))
+    pub fn go_on(&mut self, batch: &str, command: &str, questions: &[Asked]) -> Result<(), Error> {
+        self.write(|tx| {
+            let set = "UPDATE batches SET command = ?2 WHERE id = ?1";
+            tx.execute(set, [batch, command])?;
+            jobs::rekey(tx, batch, questions)
+        })
     }
 
     /// Returns whether a question was answered before.

@@ -138,7 +138,7 @@ pub(super) fn go_on(tx: &mut Tx<'_>, new: &NewFleetBatch) -> Result<(), FleetErr
     let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
     tx.run(
         "UPDATE kd_batches SET asks = $2, parts = $3, priority = $4, attempts = $5, pause = $6, every = $7,
-         max_calls = $8, max_tokens = $9, max_pico_usd = $10, limited = false WHERE id = $1",
+         max_calls = $8, max_tokens = $9, max_pico_usd = $10, command = $11, limited = false WHERE id = $1",
         &[
             &new.about.id,
             &new.asks.asks,
@@ -150,6 +150,7 @@ pub(super) fn go_on(tx: &mut Tx<'_>, new: &NewFleetBatch) -> Result<(), FleetErr
             &limit(new.limits.calls),
             &limit(new.limits.tokens),
             &limit(new.limits.pico_usd),
+            &stored(&new.about.command).as_ref(),
         ],
     )?;
     tx.run("DELETE FROM kd_refusals WHERE batch = $1", &[&new.about.id])?;
