@@ -100,7 +100,10 @@ impl Call {
         let digest = digest(&self.link.service, &self.link.model, &bytes);
         let thread = self.spending.thread();
         if let Some((free, receiver)) = inner.take_free(&digest) {
-            let (Free::Reply(id) | Free::Pending(id)) = free;
+            let id = match free {
+                Free::Reply(id) | Free::Pending(id) => id,
+                Free::Left(failure) => return Err(failure),
+            };
             if let Some(receiver) = receiver {
                 return receiver.await.map_err(|_| ended());
             }

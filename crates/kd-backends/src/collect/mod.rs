@@ -192,10 +192,23 @@ struct Item {
 }
 
 /// Something from an earlier run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Free {
     Reply(String),
     Pending(String),
+    /// It stays at the provider, and cannot be had now: sent again, it would be paid for twice.
+    Left(Failure),
+}
+
+/// What is left of a request that has its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    /// A reply in the store.
+    Reply,
+    /// Nothing: it may be sent again.
+    Nothing,
+    /// The request at the provider, whose result is not known.
+    Pending,
 }
 
 /// The answer to a request.
@@ -351,14 +364,14 @@ impl Inner {
                 state.waiting.insert(id.clone(), sender);
                 Some(receiver)
             }
-            Free::Reply(_) => None,
+            Free::Reply(_) | Free::Left(_) => None,
         };
         Some((taken, receiver))
     }
 
-    /// Passes an answer to the request that waits for it. A reply without one is kept for
-    /// a later request with the same digest.
-    fn hand_over(&self, id: &str, digest: &str, answer: Answer, has_reply: bool) {
+    /// Passes an answer to the request that waits for it. Without one, a reply and the failure of what stays at the provider are
+    /// kept for a later request with the same digest.
+    fn hand_over(&self, id: &str, digest: &str, answer: Answer, rest: Rest) {
         let mut state = self.lock();
         if let Some(sender) = state.waiting.remove(id) {
             // If the request was given up, the reply stays in the store for the next run.
@@ -367,8 +380,10 @@ impl Inner {
         }
         let free = state.free.entry(digest.to_owned()).or_default();
         free.retain(|one| *one != Free::Pending(id.to_owned()));
-        if has_reply {
-            free.push_back(Free::Reply(id.to_owned()));
+        match (rest, answer.failure) {
+            (Rest::Reply, _) => free.push_back(Free::Reply(id.to_owned())),
+            (Rest::Pending, Some(failure)) => free.push_back(Free::Left(failure)),
+            (Rest::Pending | Rest::Nothing, _) => {}
         }
         if free.is_empty() {
             state.free.remove(digest);
@@ -444,4 +459,67 @@ fn digest(service: &Service, model: &str, body: &[u8]) -> String {
 
 fn now() -> Timestamp {
     Timestamp::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_core::FailureKind;
+
+    /// A store without anything.
+    struct Empty;
+
+    impl ParcelStore for Empty {
+        fn open(&self) -> Result<Vec<ParcelRecord>, ParcelError> {
+            Ok(Vec::new())
+        }
+
+        fn kept(&self) -> Result<Vec<KeptReply>, ParcelError> {
+            Ok(Vec::new())
+        }
+
+        fn take(&self, _: &str, _: Option<&str>) -> Result<Option<String>, ParcelError> {
+            Ok(None)
+        }
+
+        fn sending(&self, _: &ParcelRecord) -> Result<(), ParcelError> {
+            Ok(())
+        }
+
+        fn sent(&self, _: &str, _: &str) -> Result<(), ParcelError> {
+            Ok(())
+        }
+
+        fn unsent(&self, _: &str) -> Result<(), ParcelError> {
+            Ok(())
+        }
+
+        fn unknown(&self, _: &str) -> Result<(), ParcelError> {
+            Ok(())
+        }
+
+        fn ended(&self, _: &str, _: &[ParcelResult]) -> Result<(), ParcelError> {
+            Ok(())
+        }
+    }
+
+    /// A question may begin after the batch with its request was given up.
+    #[test]
+    fn what_stays_at_a_provider_is_not_sent_again_by_a_question_that_begins_later() {
+        let failure = Failure::new(FailureKind::Auth, "the results are not known");
+        let reply = Free::Reply("r-1".into());
+        for (rest, left) in [
+            (Rest::Pending, Some(Free::Left(failure.clone()))),
+            (Rest::Reply, Some(reply)),
+            (Rest::Nothing, None),
+        ] {
+            let inner = Collector::new(Arc::new(Empty), "r", |_| {}).0;
+            let pending = VecDeque::from([Free::Pending("r-1".into())]);
+            inner.lock().free.insert("digest".into(), pending);
+            inner.hand_over("r-1", "digest", Answer::failed(failure.clone()), rest);
+            let free = inner.take_free("digest").map(|(free, _)| free);
+            assert_eq!(free, left, "{rest:?}");
+            assert!(inner.take_free("digest").is_none(), "{rest:?}: once");
+        }
+    }
 }

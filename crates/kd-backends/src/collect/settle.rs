@@ -5,7 +5,7 @@ use super::http::Link;
 use super::outcome::{self, Done, Paid};
 use super::pauses::next;
 use super::wire::{Call, Outcome, Unanswered};
-use super::{Answer, Inner, Item, ParcelResult, Told, endpoints};
+use super::{Answer, Inner, Item, ParcelResult, Rest, Told, endpoints};
 use crate::spending::Permit;
 use kd_core::spending::Spent;
 use kd_core::{Failure, FailureKind};
@@ -110,8 +110,11 @@ pub(super) async fn finish(
     }
     for (item, done) in done {
         inner.charge(link, (item.permit, item.most, item.usage), &done.paid);
-        let has_reply = done.result.reply.is_some();
-        inner.hand_over(&item.id, &item.digest, done.answer, has_reply);
+        let rest = match done.result.reply.is_some() {
+            true => Rest::Reply,
+            false => Rest::Nothing,
+        };
+        inner.hand_over(&item.id, &item.digest, done.answer, rest);
     }
     (inner.tell)(Told::Over {
         service: link.service.name.clone(),
@@ -159,7 +162,7 @@ pub(super) fn fail_all(inner: &Inner, items: Vec<Item>, failure: &Failure) {
             &item.id,
             &item.digest,
             Answer::failed(failure.clone()),
-            false,
+            Rest::Nothing,
         );
     }
 }
@@ -168,7 +171,7 @@ pub(super) fn fail_all(inner: &Inner, items: Vec<Item>, failure: &Failure) {
 fn leave(inner: &Inner, items: &[Item], failure: &Failure) {
     for item in items {
         let answer = Answer::failed(failure.clone());
-        inner.hand_over(&item.id, &item.digest, answer, false);
+        inner.hand_over(&item.id, &item.digest, answer, Rest::Pending);
     }
 }
 
@@ -202,7 +205,7 @@ pub(super) async fn unknown(
     for item in items {
         inner.charge(link, (item.permit, item.most, item.usage), &Paid::Most);
         let answer = Answer::failed(failure.clone());
-        inner.hand_over(&item.id, &item.digest, answer, false);
+        inner.hand_over(&item.id, &item.digest, answer, Rest::Pending);
     }
 }
 
