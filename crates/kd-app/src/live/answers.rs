@@ -38,6 +38,8 @@ pub struct Answered {
     /// The number of threads, and their spending.
     threads: u64,
     spent: Spent,
+    /// Those whose spending is known exactly.
+    exact: (u64, Spent),
     /// Whether the price of some member is unknown.
     is_unpriced: bool,
     /// The agents that were asked.
@@ -56,7 +58,7 @@ pub struct Cost {
     /// US dollars; `None` if some price is unknown.
     pub usd: Option<f64>,
     /// The precision of the amounts.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }
 
@@ -69,14 +71,21 @@ impl Answered {
         }
     }
 
-    /// Returns the average cost of a question.
+    /// Returns the average cost of a question. A request that is stopped, because the result is certain without it,
+    /// counts with the most that it may have cost, which is many times the usual cost: if at least half of the
+    /// questions have none, the average is of these.
     pub fn cost(&self) -> Cost {
-        let mean = |sum: f64| sum / self.threads.max(1) as f64;
+        let (threads, spent, certainty) = match self.exact {
+            _ if self.spent.certainty.is_exact() => (self.threads, self.spent, Certainty::Exact),
+            (exact, spent) if 2 * exact >= self.threads => (exact, spent, Certainty::About),
+            _ => (self.threads, self.spent, self.spent.certainty),
+        };
+        let mean = |sum: f64| sum / threads.max(1) as f64;
         Cost {
-            calls: mean(self.spent.calls as f64),
-            tokens: mean(self.spent.tokens as f64),
-            usd: (!self.is_unpriced).then(|| mean(self.spent.usd())),
-            certainty: self.spent.certainty,
+            calls: mean(spent.calls as f64),
+            tokens: mean(spent.tokens as f64),
+            usd: (!self.is_unpriced).then(|| mean(spent.usd())),
+            certainty,
         }
     }
 
@@ -96,6 +105,8 @@ impl Answered {
         self.faults.extend(other.faults);
         self.threads += other.threads;
         self.spent += other.spent;
+        self.exact.0 += other.exact.0;
+        self.exact.1 += other.exact.1;
         self.is_unpriced |= other.is_unpriced;
         self.agents.extend(other.agents);
         self.samples += other.samples;
@@ -114,6 +125,10 @@ impl Answered {
                 self.judged.insert(known.id.clone(), judged.answer);
                 self.threads += 1;
                 self.spent += judged.bill.spent;
+                if judged.bill.spent.certainty.is_exact() {
+                    self.exact.0 += 1;
+                    self.exact.1 += judged.bill.spent;
+                }
                 self.agents.extend(judged.agents);
                 self.samples += judged.samples;
             }
@@ -478,6 +493,32 @@ pub(crate) fn all_marked(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stopped_request_does_not_make_a_way_expensive() {
+        let spent = |tokens, certainty| Spent {
+            calls: 1,
+            tokens,
+            certainty,
+            ..Spent::default()
+        };
+        let exact = (2, spent(200, Certainty::Exact));
+        let cost = |threads, more| {
+            let answered = Answered {
+                threads,
+                spent: exact.1 + more,
+                exact,
+                ..Answered::default()
+            };
+            let cost = answered.cost();
+            (cost.tokens, cost.certainty)
+        };
+        let bound = spent(4000, Certainty::AtMost);
+        assert_eq!(cost(2, Spent::default()), (100.0, Certainty::Exact));
+        assert_eq!(cost(4, bound), (100.0, Certainty::About));
+        // Too few to speak for the others.
+        assert_eq!(cost(5, bound), (840.0, Certainty::AtMost));
+    }
 
     #[test]
     fn samples_cost_as_much_as_the_council_with_its_conclusion() {
