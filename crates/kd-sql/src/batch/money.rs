@@ -5,7 +5,7 @@ use super::rows::{certainty, certainty_name};
 use crate::amounts::signed;
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 pub(super) fn sending(
     tx: &Transaction<'_>,
@@ -43,25 +43,33 @@ pub(super) fn settled(
     }
 }
 
-/// Counts the requests that earlier runs have sent and not settled: with their maximum, or with the call alone if none is known.
-pub(super) fn close(tx: &Transaction<'_>, batch: &str) -> rusqlite::Result<()> {
+/// Returns the requests that were sent and not settled: with their maximum, and with the calls alone where none is known.
+pub(super) fn open(db: &Connection, batch: &str) -> rusqlite::Result<Vec<Spent>> {
     let sums =
         "SELECT coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(pico_usd), 0)
          FROM requests WHERE batch = ?1 AND (tokens > 0) = ?2";
+    let mut open = Vec::new();
     for (is_bounded, certainty) in [(true, Certainty::AtMost), (false, Certainty::AtLeast)] {
-        let (calls, tokens, pico_usd): (i64, i64, i64) =
-            tx.query_row(sums, params![batch, is_bounded], |row| {
+        let (calls, tokens, pico_usd): (i64, i64, i64) = db
+            .prepare_cached(sums)?
+            .query_row(params![batch, is_bounded], |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })?;
-        if calls == 0 {
-            continue;
+        if calls > 0 {
+            open.push(Spent {
+                calls: calls.unsigned_abs(),
+                tokens: tokens.unsigned_abs(),
+                pico_usd: pico_usd.unsigned_abs(),
+                certainty,
+            });
         }
-        let spent = Spent {
-            calls: calls.unsigned_abs(),
-            tokens: tokens.unsigned_abs(),
-            pico_usd: pico_usd.unsigned_abs(),
-            certainty,
-        };
+    }
+    Ok(open)
+}
+
+/// Counts the requests that earlier runs have sent and not settled.
+pub(super) fn close(tx: &Transaction<'_>, batch: &str) -> rusqlite::Result<()> {
+    for spent in open(tx, batch)? {
         add(tx, batch, &spent)?;
     }
     tx.execute("DELETE FROM requests WHERE batch = ?1", [batch])?;

@@ -1,6 +1,7 @@
 //! Batches as rows: creating them with their questions, and their state.
 
 use super::jobs::{State, kept_line, write_line};
+use super::money;
 use super::new::{Asked, NewBatch};
 use jiff::Timestamp;
 use kd_core::batch::{Dead, MemberFailures};
@@ -190,6 +191,9 @@ pub(super) fn get(db: &Connection, id: &str) -> rusqlite::Result<Option<Batch>> 
         return Ok(None);
     };
     batch.counts = counts(db, id)?;
+    // Of a run that was killed, or is going on.
+    let open = money::open(db, id)?;
+    batch.spent = open.into_iter().fold(batch.spent, |sum, one| sum + one);
     Ok(Some(batch))
 }
 
