@@ -391,6 +391,7 @@ fn reviews(out: &mut Outputs) {
         ("bob", finding(quote)),
         ("cyd", finding("let x = unsafe { *p };")),
         ("dan", says("I cannot.")),
+        ("eve", says("{\"findings\": []}")),
     ]);
     let file = home.work().join("mean.rs");
     let body = format!("fn mean(list: &[u32]) -> u32 {{\n{quote}\n}}\n");

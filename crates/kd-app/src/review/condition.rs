@@ -114,6 +114,7 @@ mod tests {
                 how: Vec::new(),
             },
             votes: Default::default(),
+            missing_votes: Vec::new(),
             chance: Chance {
                 share,
                 low: 0.0,

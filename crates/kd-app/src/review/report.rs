@@ -166,11 +166,13 @@ impl Kept {
     }
 
     /// Splits the findings into findings that are shown and findings that only one of several reviewers found or
-    /// voted for. Findings that meet a condition of `--fail-on` are shown: they explain the exit code.
+    /// voted for. Findings that meet a condition of `--fail-on` are shown: they explain the exit code. Findings on which
+    /// votes are missing are shown too: a missing vote is no vote against them.
     pub fn folded(&self) -> (Vec<&Reported>, Vec<&Reported>) {
         let alone = |finding: &&Reported| {
             self.reviewers_of(finding) > 1
                 && self.meets(finding).is_none()
+                && !finding.is_unconfirmed()
                 && finding.agreeing() < 2
                 && finding.votes_for(Vote::Real) == 0
         };

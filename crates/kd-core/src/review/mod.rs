@@ -246,6 +246,9 @@ pub struct Reported {
     pub cluster: Cluster,
     /// Votes of members that did not make it.
     pub votes: BTreeMap<String, Vote>,
+    /// The members that reviewed, did not make it, and whose vote is missing, for whatever reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_votes: Vec<String>,
     /// The probability that the finding is real.
     pub chance: Chance,
     /// The number of members that reviewed the part of the change with the finding; `None` if all reviewers did.
@@ -280,6 +283,12 @@ impl Reported {
     /// finding it, and the published table is based on reviewers that did not see each other's findings.
     pub fn agreeing(&self) -> u32 {
         u32::try_from(self.makers().len()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns whether only one member made it, no other voted for it, and votes are missing: nobody has confirmed it, and
+    /// not everybody could.
+    pub fn is_unconfirmed(&self) -> bool {
+        self.agreeing() < 2 && self.votes_for(Vote::Real) == 0 && !self.missing_votes.is_empty()
     }
 
     /// Counts the votes of this kind.

@@ -105,6 +105,74 @@ fn findings_are_checked_merged_voted_on_and_reported() {
     assert_eq!(back, *report);
 }
 
+/// A finding of one member, and voters whose votes cannot be read or do not arrive, in every way.
+#[test]
+fn a_missing_vote_is_no_vote_against_a_finding() {
+    enum Voter {
+        Says(&'static str),
+        Votes(&'static str),
+        Fails,
+        Refused,
+    }
+    use Voter::{Fails, Refused, Says, Votes};
+    let prose = "I agree with most of it, well done.";
+    // What bob and cyd do when asked for votes, the members whose vote is missing, and whether the finding is
+    // unconfirmed.
+    let rows: &[(Voter, Voter, &[&str], bool)] = &[
+        (Votes("not real"), Votes("not real"), &[], false),
+        (Votes("not real"), Votes("cannot tell"), &[], false),
+        (Says(prose), Says(prose), &["bob", "cyd"], true),
+        (Says(""), Fails, &["bob", "cyd"], true),
+        (Refused, Refused, &["bob", "cyd"], true),
+        (
+            Says("{\"votes\": [{\"id\": \"Z\", \"vote\": \"real\"}]}"),
+            Votes("not real"),
+            &["bob"],
+            true,
+        ),
+        (Votes("maybe"), Votes("cannot tell"), &["bob"], true),
+        (Votes("not real"), Fails, &["cyd"], true),
+        (Votes("real"), Fails, &["cyd"], false),
+    ];
+    for (at, (bob, cyd, missing, unconfirmed)) in rows.iter().enumerate() {
+        let ran = run(review(&["ann", "bob", "cyd"]), |name, request| {
+            let voter = match (kind(request), name) {
+                ("findings", "ann") => {
+                    let found = finding("src/sum.rs", 3, LOOP, OFF);
+                    return Reply::Text(findings(&[found]));
+                }
+                ("findings", _) => return Reply::Text(findings(&[])),
+                (_, "bob") => bob,
+                _ => cyd,
+            };
+            match voter {
+                Says(text) => Reply::Text((*text).to_owned()),
+                Votes(word) => Reply::Text(votes(request, |_| word)),
+                Fails => Reply::Fail,
+                Refused => Reply::Refused,
+            }
+        });
+        let [found] = &ran.report.findings[..] else {
+            panic!("{at}: {:#?}", ran.report);
+        };
+        assert_eq!(found.missing_votes, *missing, "{at}");
+        assert_eq!(found.is_unconfirmed(), *unconfirmed, "{at}");
+        let Some(Event::FloorYielded { outcome, .. }) = ran.events.last() else {
+            panic!("{at}: it ended");
+        };
+        let whole = match missing.is_empty() {
+            true => Outcome::Complete,
+            false => Outcome::Partial,
+        };
+        assert_eq!(*outcome, whole, "{at}");
+        let told = |name: &&str| {
+            let line = format!("{name} did not vote on any finding");
+            ran.report.notices.iter().any(|n| n.starts_with(&line))
+        };
+        assert!(missing.iter().all(told), "{at}: {:?}", ran.report.notices);
+    }
+}
+
 #[test]
 fn replies_in_pieces_are_read_as_whole_ones() {
     let members = ["ann", "bob", "cyd"];

@@ -29,7 +29,7 @@ Repeat the option if one condition is enough. Settings come from your own file a
 the change. `kd council review` asks for a review in prose.
 
 Exit codes: 0 reviewed; 2 wrong options, or nothing to review; 3 no members; 4 a limit left something out; 5 a member
-failed; 6 all members failed; 10 a finding meets --fail-on.";
+failed or did not vote; 6 all members failed; 10 a finding meets --fail-on.";
 
 /// Review a change: findings with severity, votes and the probability that each is real
 #[derive(Debug, Args)]

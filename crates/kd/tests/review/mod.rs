@@ -14,10 +14,10 @@ use support::{Home, Said, git};
 /// A reply that fits every question of a review.
 fn reply(findings: &Value) -> Value {
     let ids = ["A", "B", "C", "D"];
-    let votes: Vec<Value> = ids
-        .iter()
-        .map(|id| json!({"id": id, "vote": "real"}))
-        .collect();
+    // Enough for every finding of any test: a missing vote makes a review incomplete.
+    let letters = || ('A'..='Z').map(String::from);
+    let labels = letters().chain(letters().map(|letter| letter + "1"));
+    let votes: Vec<Value> = labels.map(|id| json!({"id": id, "vote": "real"})).collect();
     let pairs: Vec<Value> = ids
         .iter()
         .map(|id| json!({"id": id, "same": true}))
@@ -268,6 +268,39 @@ fn progress_tells_replies_that_could_not_be_read() {
         "{}",
         said.out
     );
+}
+
+/// A finding of one member, and two voters that reply in prose: the finding is shown, and the exit code is not 0.
+#[test]
+fn a_finding_without_a_readable_vote_is_shown_as_unconfirmed() {
+    let home = home();
+    for name in ["bob", "cyd"] {
+        let runs: Vec<Value> = [NONE, PROSE, PROSE]
+            .iter()
+            .map(|text| json!([{"text": text}, {"finish": {}}]))
+            .collect();
+        script(&home, name, &json!({"runs": runs}));
+    }
+    let said = home.run(&["review"]);
+    assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
+    for part in [
+        "1 finding · 3 members reviewed",
+        "found by ann · no vote: bob, cyd",
+        "unconfirmed: only one member found it, and votes on it are missing",
+        "note: cyd did not vote on any finding: its reply could not be read",
+    ] {
+        assert!(said.out.contains(part), "{part} in {}", said.out);
+    }
+    assert!(!said.out.contains("only one member saw"), "{}", said.out);
+    for format in ["markdown", "sarif", "github", "gitlab"] {
+        let shown = home.run(&["review", "show", "--format", format]);
+        assert!(shown.out.contains("Unconfirmed: only one"), "{}", shown.out);
+        let plain = shown.out.replace('\\', "");
+        assert!(plain.contains("No vote: bob, cyd"), "{}", shown.out);
+    }
+    let report = home.run(&["review", "show", "--format", "json"]).json();
+    let found = &report["report"]["findings"][0];
+    assert_eq!(found["missing_votes"], json!(["bob", "cyd"]));
 }
 
 #[test]

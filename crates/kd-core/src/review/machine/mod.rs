@@ -562,7 +562,9 @@ impl Review {
 
     fn finish(&mut self, fx: &mut Effects) {
         let replied = self.sums.iter().filter(|sum| sum.replied > 0).count();
-        let whole = self.sums.iter().all(|sum| sum.failed.is_empty());
+        // A vote that is missing is no vote against a finding.
+        let whole = self.sums.iter().all(|sum| sum.failed.is_empty())
+            && self.voting.iter().all(|voting| voting.missing == 0);
         let outcome = match (self.interrupted, replied, whole) {
             (true, ..) => Outcome::Interrupted,
             (_, 0, _) if !self.sums.is_empty() => Outcome::Failed,

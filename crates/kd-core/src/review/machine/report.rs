@@ -2,8 +2,8 @@
 
 use super::Review;
 use crate::review::chance::chance;
-use crate::review::{MemberSum, REPORT_VERSION, Report, Reported, Vote, counted, message};
-use std::collections::BTreeSet;
+use crate::review::{Cluster, MemberSum, REPORT_VERSION, Report, Reported, Vote, counted, message};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Review {
     /// Builds the report.
@@ -18,6 +18,7 @@ impl Review {
             let mut reported = Reported {
                 id: message::id(&cluster),
                 severity: Some(cluster.severity()),
+                missing_votes: self.without_vote(&cluster, &votes),
                 cluster,
                 votes,
                 chance: chance(1, count(of), &self.open.marks),
@@ -78,6 +79,20 @@ impl Review {
                 .collect(),
             notices: self.notices.clone(),
         }
+    }
+
+    /// Returns the members that reviewed and did neither make a finding nor vote on it: their requests failed, were
+    /// refused by a limit or stopped, or their replies hold no vote on it.
+    fn without_vote(&self, cluster: &Cluster, votes: &BTreeMap<String, Vote>) -> Vec<String> {
+        let makers = cluster.makers();
+        let members = self.open.members.iter().zip(&self.sums);
+        let names = members
+            .filter(|(_, sum)| sum.replied > 0)
+            .map(|(member, _)| member.name.as_str());
+        names
+            .filter(|name| !makers.contains(name) && !votes.contains_key(*name))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Counts the members that reviewed the parts of a cluster's findings: only they could agree.

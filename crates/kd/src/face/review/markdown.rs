@@ -3,7 +3,7 @@
 //! Members' text becomes plain text or code: all Markdown syntax is escaped, and what code hosts turn into links,
 //! mentions or commands without any syntax is broken up by an invisible character.
 
-use super::{chance, place, severities, source, votes};
+use super::{UNCONFIRMED, chance, place, severities, source, unvoted, votes};
 use kd_app::review::report::Kept;
 use kd_app::words::count;
 use kd_core::build_log::inert;
@@ -115,6 +115,12 @@ fn body(finding: &Reported, about: &Finding) -> String {
     );
     if !finding.votes.is_empty() {
         let _ = write!(out, " Votes: {}.", text(&votes(finding)));
+    }
+    if let Some(names) = unvoted(finding) {
+        let _ = write!(out, " No vote: {}.", text(&names));
+    }
+    if finding.is_unconfirmed() {
+        let _ = write!(out, " Unconfirmed: {UNCONFIRMED}.");
     }
     if let Some(severities) = severities(finding) {
         let _ = write!(out, " Severity: {}.", text(&severities));

@@ -69,6 +69,15 @@ fn votes(finding: &Reported) -> String {
     words.join(", ")
 }
 
+/// Formats the names of the members whose vote is missing.
+fn unvoted(finding: &Reported) -> Option<String> {
+    let names = &finding.missing_votes;
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// What is said of a finding that nobody has confirmed, and that not everybody could confirm.
+const UNCONFIRMED: &str = "only one member found it, and votes on it are missing";
+
 /// Formats the severities that the members named, if they differ: `blocker cyd · nit ann, bob`.
 fn severities(finding: &Reported) -> Option<String> {
     let named = finding.cluster.severities();

@@ -1,6 +1,6 @@
 //! A report as SARIF 2.1.0.
 
-use super::{chance, source, votes};
+use super::{UNCONFIRMED, chance, source, unvoted, votes};
 use kd_app::review::report::{Kept, LeftOut};
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::review::{Reported, Severity};
@@ -96,6 +96,12 @@ fn result(finding: &Reported, prints: &mut BTreeMap<String, u32>) -> Option<Valu
     if !finding.votes.is_empty() {
         said += &format!(" Votes: {}.", votes(finding));
     }
+    if let Some(names) = unvoted(finding) {
+        said += &format!(" No vote: {names}.");
+    }
+    if finding.is_unconfirmed() {
+        said += &format!(" Unconfirmed: {UNCONFIRMED}.");
+    }
     if !about.evidence.trim().is_empty() {
         said += &format!(" Why: {}", about.evidence.trim());
     }
@@ -124,6 +130,7 @@ fn result(finding: &Reported, prints: &mut BTreeMap<String, u32>) -> Option<Valu
             "chance": finding.chance,
             "foundBy": finding.makers(),
             "votes": finding.votes,
+            "missingVotes": finding.missing_votes,
             "suggestedChange": about.change.as_deref().map(clean_text),
         },
     }))

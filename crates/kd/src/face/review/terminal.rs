@@ -1,6 +1,6 @@
 //! A report on the terminal.
 
-use super::{chance, place, severities, source, votes};
+use super::{UNCONFIRMED, chance, place, severities, source, unvoted, votes};
 use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, wrap};
@@ -128,10 +128,16 @@ impl View<'_> {
         if !finding.votes.is_empty() {
             said += &format!(" · votes: {}", votes(finding));
         }
+        if let Some(names) = unvoted(finding) {
+            said += &format!(" · no vote: {names}");
+        }
         let mut dim = vec![said];
         dim.extend(severities(finding).map(|severities| format!("severity: {severities}")));
         for line in dim {
             lines.extend(self.own(&line).iter().map(|line| styles.dim(line)));
+        }
+        if finding.is_unconfirmed() {
+            lines.extend(self.own(&format!("unconfirmed: {UNCONFIRMED}")));
         }
         if let Some(conditions) = self.kept.meets(finding) {
             let line = format!("meets {conditions}");

@@ -83,6 +83,7 @@ fn reported(id: &str, members: &[&str], finding: &Finding) -> Reported {
             how: Vec::new(),
         },
         votes: [("cyd".to_owned(), Vote::CannotTell)].into(),
+        missing_votes: Vec::new(),
         chance: Chance {
             share: 0.54,
             low: 0.4,
