@@ -411,6 +411,22 @@ fn reviews(out: &mut Outputs) {
         "{report:#}"
     );
     out.add("review", &home, &["review", "show", "--format", "json"]);
+    fs::write(
+        home.work().join("x.diff"),
+        "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\nBinary files a/y.py and b/y.py differ\n",
+    )
+    .expect("written");
+    let gate = [
+        "review",
+        "--pr",
+        "x.diff",
+        "--fail-on",
+        "nit",
+        "--format",
+        "json",
+    ];
+    let gate = out.add("review", &home, &gate);
+    assert_eq!(gate["fail_on"]["unseen"], json!(["y.py"]));
     let dry = ["review", "--dry-run", "--format", "json"];
     out.add("review-estimate", &home, &dry);
     let finding = report["report"]["findings"][0]["id"]

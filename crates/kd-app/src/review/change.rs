@@ -4,7 +4,8 @@
 //! uses nothing of the change as a setting.
 
 use super::git::usual_base;
-use super::reading::{Lines, Reading, defined, first_of, lines, parse, unknown, uses};
+use super::names::first_of;
+use super::reading::{KD, Lines, Reading, TEXTLESS, defined, parse, unknown, uses};
 use super::report::{LeftOut, Place};
 use super::request::ChangeRequest;
 use super::sides::{After, NAMED_MAX, Sides, at_top, commit};
@@ -18,6 +19,10 @@ use kd_store::git_command::GitCommand;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+/// A diff with the text of all files, whatever attributes and settings say.
+const ALL_TEXT: &str = "pass a unified diff with all text: git diff --text --no-ext-diff --no-textconv FROM TO | kd \
+                        review --pr -; kd review FROM..TO reads it from git";
+
 /// Maximum bytes of `--pr FILE`.
 const FILE_BYTES_MAX: u64 = 32 << 20;
 /// Maximum lines of a known file.
@@ -30,8 +35,6 @@ const LISTED_MAX: usize = 200;
 const OUTLINE_MAX: usize = 8;
 /// Maximum files named in a notice about files that members do not see.
 const LEFT_OUT_MAX: usize = 20;
-/// The folder of `kd`, which is not reviewed.
-const KD: &str = ".kd";
 /// Unchanged lines around a change in the diff that code hosts show: they accept comments only there.
 const CONTEXT: usize = 3;
 
@@ -49,6 +52,8 @@ pub(super) struct Change {
     pub(super) lines: Lines,
     /// Files of the change that members do not see.
     pub(super) left_out: Vec<LeftOut>,
+    /// Whether a diff has lines of no known form.
+    pub(super) is_unread: bool,
     /// Uses of changed functions elsewhere.
     pub(super) uses: Vec<String>,
     pub(super) notices: Vec<String>,
@@ -100,7 +105,7 @@ impl Change {
             _ if !self.left_out.is_empty() => {
                 "name another change: kd help review lists the ways to name one"
             }
-            ChangeRequest { pr: Some(_), .. } => "pass a unified diff: git diff | kd review --pr -",
+            ChangeRequest { pr: Some(_), .. } => ALL_TEXT,
             ChangeRequest { range: Some(_), .. } => {
                 "name two commits that differ: kd review FROM..TO (git log shows commits)"
             }
@@ -117,41 +122,35 @@ impl Change {
         let named = named_source(path);
         let text = infile::read(path, FILE_BYTES_MAX)
             .map_err(|e| UserError::usage(format!("the diff {named} cannot be read")).because(e))?;
-        let diff = parse(&String::from_utf8_lossy(&text), &named)?;
+        let plain = diff::without_colors(&text);
+        let diff = parse(&String::from_utf8_lossy(&plain), &named)?;
+        let told = told(&diff, plain.len() < text.len());
         let git = GitCommand::new(folder).ok();
         let top = git.as_ref().and_then(|git| git.top().ok());
         let git = git.zip(top.as_deref()).map(|(git, top)| git.at(top));
         if let Some(git) = &git
-            && let Some(change) = Self::applied(git, &diff, &text, &named, top.as_deref(), env)?
+            && let Some(mut change) =
+                Self::applied(git, &diff, &plain, &named, top.as_deref(), env)?
         {
+            change.notices.extend(told);
+            change.is_unread = diff.unread.is_some();
             return Ok(change);
         }
-        let why = match &git {
-            None => "there is no repository here",
-            Some(_) if diff.has_literals => "it changes binary files",
-            Some(_) => "the diff does not apply to HEAD or to the base branch",
-        };
+        let why = unapplied(&diff, git.is_some());
         // HEAD may be the reviewed commit.
         let base = git.as_ref().and_then(|git| {
             let base = usual_base(git).ok()?;
             commit(git, &base).ok()
         });
-        let (own, files) = diff
-            .files
-            .into_iter()
-            .partition(|file| is_below(file.path(), KD));
-        let own: Vec<FileDiff> = own;
-        let mut reading = Reading {
-            diff: Diff {
-                files,
-                ..Diff::default()
-            },
-            lines: Lines::new(),
-            is_whole: false,
-            left_out: own.iter().map(|file| LeftOut::own(file.path())).collect(),
-        };
-        reading.lines = lines(&reading.diff);
-        reading.leave_out_unshown();
+        let is_unread = diff.unread.is_some();
+        let reading = Reading::of_diff(diff);
+        let mut notices = vec![format!(
+            "only the lines of the diff are known ({why}): quotes of other lines cannot be checked"
+        )];
+        notices.extend(told);
+        if reading.left_out.iter().any(|one| one.why == TEXTLESS) {
+            notices.push(format!("to review the text of all files, {ALL_TEXT}"));
+        }
         Ok(Self {
             base: String::new(),
             head: named,
@@ -161,9 +160,8 @@ impl Change {
             left_out: reading.left_out,
             diff: reading.diff,
             uses: Vec::new(),
-            notices: vec![format!(
-                "only the lines of the diff are known ({why}): quotes of other lines cannot be checked"
-            )],
+            notices,
+            is_unread,
             elsewhere: true,
             settings_commit: base,
             odd: BTreeSet::new(),
@@ -182,8 +180,8 @@ impl Change {
         top: Option<&Path>,
         env: &Env,
     ) -> Result<Option<Self>, UserError> {
-        // Git would decompress them, whatever size they claim.
-        if diff.has_literals {
+        // Git would decompress them, whatever size they claim, and take a rename without its text for a mere rename.
+        if diff.has_literals || diff.files.iter().any(|file| file.textless) {
             return Ok(None);
         }
         let scratch = scratch::folder("kd-review-", env)?;
@@ -251,6 +249,7 @@ impl Change {
             left_out: reading.left_out,
             uses,
             notices,
+            is_unread: false,
             elsewhere,
             odd: BTreeSet::new(),
             git: Some(git.clone()),
@@ -472,6 +471,36 @@ impl Change {
             .filter(|place| known(&place.file) && known(&place.old))
             .collect()
     }
+}
+
+/// Returns why only the lines of a diff are known.
+fn unapplied(diff: &Diff, is_repository: bool) -> &'static str {
+    match is_repository {
+        false => "there is no repository here",
+        true if diff.has_literals => "it changes binary files",
+        true if diff.files.iter().any(|file| file.binary || file.textless) => {
+            "it does not show the text of all files"
+        }
+        true => "the diff does not apply to HEAD or to the base branch",
+    }
+}
+
+/// Returns notices about a diff: removed colors, and lines that are not read.
+fn told(diff: &Diff, had_colors: bool) -> Vec<String> {
+    let mut told = Vec::new();
+    if had_colors {
+        told.push(
+            "removed the colors of the diff, and with them all color sequences in its lines (git diff --no-color has none)"
+                .to_owned(),
+        );
+    }
+    if let Some((first, lines)) = diff.unread {
+        let lines = count(lines as u64, "line");
+        told.push(format!(
+            "{lines} of the diff were not read, from line {first} on: they may be the output of another diff program, and hide a file; {ALL_TEXT}"
+        ));
+    }
+    told
 }
 
 /// Returns whether every line of a diff is where the diff says. Git also applies a diff whose lines have moved since,

@@ -68,6 +68,7 @@ impl Condition {
         (!conditions.is_empty()).then(|| FailOn {
             conditions: conditions.iter().map(ToString::to_string).collect(),
             met: findings.iter().filter_map(met).collect(),
+            unseen: Vec::new(),
         })
     }
 }

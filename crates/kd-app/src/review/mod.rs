@@ -4,6 +4,8 @@ mod change;
 mod condition;
 mod cost;
 mod git;
+mod kinds;
+mod names;
 pub mod prose;
 mod reading;
 pub mod report;
@@ -250,8 +252,9 @@ impl Keeping {
             head_commit: self.change.head_commit.clone(),
             size: (self.change.diff.files.len(), added, removed),
             places: self.change.places(),
+            fail_on: Condition::check(&self.conditions, &report.findings)
+                .map(|fail_on| fail_on.with_unseen(&self.change.left_out, self.change.is_unread)),
             left_out: self.change.left_out,
-            fail_on: Condition::check(&self.conditions, &report.findings),
             report,
         };
         let value = serde_json::to_value(&kept).map_err(std::io::Error::other)?;

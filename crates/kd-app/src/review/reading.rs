@@ -4,16 +4,20 @@
 //! binary is shown nevertheless if it is text: nothing is left out without being named.
 
 use super::git::failed;
+use super::kinds::{is_binary, is_source};
+use super::names::first_of;
 use super::report::LeftOut;
 use super::sides::{After, NAMED_MAX, Sides, names};
 use crate::error::{ErrorKind, UserError};
-use kd_core::diff::{self, Diff, FileDiff, LineKind, decoded, one_line, shown_name};
+use kd_core::diff::{self, Diff, FileDiff, LineKind, decoded, is_below, one_line, shown_name};
 use kd_store::git_command::{self, GitCommand};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+/// The folder of `kd`, which is not reviewed.
+pub(super) const KD: &str = ".kd";
 /// Enough context to include whole files: more lines than a compared file can have.
 const WHOLE: &str = "--unified=20000000";
 /// Everything but the folder of `kd`.
@@ -24,6 +28,8 @@ const TEXTS_BYTES_MAX: u64 = 16 << 20;
 /// Maximum number of files that are looked at although git calls them binary, and how many at once.
 const TEXTS_MAX: usize = 256;
 const TEXTS_AT_ONCE: usize = 64;
+/// The reason for a file of which a diff does not show the text.
+pub(super) const TEXTLESS: &str = "its text is not in the diff";
 /// The reason for a file beyond these limits.
 const UNREAD: &str = "binary for git, and not looked at: too many such files";
 /// A file is text if at most one in this many characters is a control character or invalid UTF-8.
@@ -59,9 +65,29 @@ impl Reading {
                 .next("review it in steps: kd review FROM..TO with fewer commits")
         })?;
         reading.show_texts(git, sides, top)?;
-        reading.leave_out_unshown();
+        reading.leave_out_unshown(true);
         reading.left_out.extend(own_files(git, sides)?);
         Ok(reading)
+    }
+
+    /// Takes a diff of which only its own lines are known.
+    pub(super) fn of_diff(diff: Diff) -> Self {
+        let files = diff.files.into_iter();
+        let (own, files): (Vec<FileDiff>, Vec<FileDiff>) =
+            files.partition(|file| is_below(file.path(), KD));
+        let diff = Diff {
+            files,
+            ..Diff::default()
+        };
+        let mut reading = Self {
+            lines: lines(&diff),
+            diff,
+            is_whole: false,
+            left_out: own.iter().map(|file| LeftOut::own(file.path())).collect(),
+        };
+        reading.drop_odd();
+        reading.leave_out_unshown(false);
+        reading
     }
 
     /// Reads the change of these paths; `None` if it is too long.
@@ -165,19 +191,36 @@ impl Reading {
         }
     }
 
-    /// Names what the diff does not show.
-    pub(super) fn leave_out_unshown(&mut self) {
+    /// Takes files whose lines are not text for binary ones: `git diff --text` shows every file.
+    fn drop_odd(&mut self) {
+        for file in self.diff.files.iter_mut().filter(|file| !is_text(file)) {
+            file.binary = true;
+            file.hunks.clear();
+            self.lines.remove(file.path());
+            self.left_out
+                .push(LeftOut::binary(file.path(), is_source(file.path())));
+        }
+    }
+
+    /// Names what the diff does not show. The contents of binary files were looked at, or only their names tell what
+    /// they are: a change can make git call any file binary.
+    pub(super) fn leave_out_unshown(&mut self, looked_at: bool) {
         let named = self.left_out.iter().map(|one| one.file.clone());
         let mut named: BTreeSet<String> = named.collect();
         for file in &self.diff.files {
-            let why = match () {
-                () if named.contains(file.path()) => continue,
-                () if file.binary => "binary",
-                () if file.is_submodule() => "submodule: only its commit is compared",
+            let path = file.path();
+            let left_out = match () {
+                () if named.contains(path) => continue,
+                () if file.binary && looked_at => LeftOut::binary(path, is_source(path)),
+                () if file.binary && is_binary(path) => LeftOut::binary(path, false),
+                () if file.is_submodule() => {
+                    LeftOut::of(path, "submodule: only its commit is compared")
+                }
+                () if file.binary || file.textless => LeftOut::of(path, TEXTLESS),
                 () => continue,
             };
-            named.insert(file.path().to_owned());
-            self.left_out.push(LeftOut::of(file.path(), why));
+            named.insert(path.to_owned());
+            self.left_out.push(left_out);
         }
     }
 }
@@ -360,15 +403,6 @@ pub(super) fn unknown(git: &GitCommand) -> Result<Option<String>, UserError> {
     let others: Vec<String> = names(&others).map(|name| shown_name(&name)).collect();
     let listed = first_of(&others, NAMED_MAX);
     Ok(listed.map(|files| format!("not reviewed, because untracked: {files}")))
-}
-
-/// Lists the first names and the number of the others, formatted for a notice; `None` if there are none.
-pub(super) fn first_of(names: &[String], max: usize) -> Option<String> {
-    let shown = names.get(..max).unwrap_or(names).join(", ");
-    match names.len().saturating_sub(max) {
-        0 => (!names.is_empty()).then_some(shown),
-        more => Some(format!("{shown} and {more} more")),
-    }
 }
 
 /// Finds uses of the changed functions in other files. Leaves out what cannot be found.

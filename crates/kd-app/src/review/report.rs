@@ -1,9 +1,14 @@
 //! A stored report, with the data that its formats need besides the members' text: commits, and the lines of the diff.
 
+use super::kinds::is_of_kd;
+use super::names::first_of;
 use crate::words::count;
 use kd_core::review::{Report, Reported, Vote};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Maximum names in the line about parts that were not checked.
+const UNSEEN_MAX: usize = 5;
 
 /// The version of [`Kept`].
 pub const VERSION: u32 = kd_core::formats::REVIEWS.version;
@@ -42,6 +47,21 @@ pub struct FailOn {
     pub conditions: Vec<String>,
     /// The conditions that each finding meets, by its id.
     pub met: BTreeMap<String, Vec<String>>,
+    /// The parts of the change that may hold code and that no member saw: files, or lines of a diff.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<String>,
+}
+
+impl FailOn {
+    /// Adds the files that may hold code, and the lines of a diff that were not read.
+    pub(super) fn with_unseen(mut self, left_out: &[LeftOut], is_unread: bool) -> Self {
+        let files = left_out.iter().filter(|one| one.may_hold_code);
+        self.unseen = files.map(|one| one.file.clone()).collect();
+        if is_unread {
+            self.unseen.push("lines of the diff".to_owned());
+        }
+        self
+    }
 }
 
 /// A file of the change that members did not see.
@@ -51,20 +71,35 @@ pub struct LeftOut {
     pub file: String,
     /// The reason.
     pub why: String,
+    /// Whether it may hold code: then a review with `--fail-on` is incomplete.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_hold_code: bool,
 }
 
 impl LeftOut {
-    /// A file and the reason.
+    /// A file that may hold code, and the reason.
     pub fn of(file: &str, why: &str) -> Self {
         Self {
             file: file.to_owned(),
             why: why.to_owned(),
+            may_hold_code: true,
+        }
+    }
+
+    /// A binary file.
+    pub fn binary(file: &str, may_hold_code: bool) -> Self {
+        Self {
+            may_hold_code,
+            ..Self::of(file, "binary")
         }
     }
 
     /// A file in the folder of `kd`.
     pub fn own(file: &str) -> Self {
-        Self::of(file, "in the folder of kd")
+        Self {
+            may_hold_code: !is_of_kd(file),
+            ..Self::of(file, "in the folder of kd")
+        }
     }
 }
 
@@ -152,17 +187,26 @@ impl Kept {
 
     /// Describes which findings meet the conditions of `--fail-on`; `None` if there were no conditions.
     pub fn verdict(&self) -> Option<String> {
-        let FailOn { conditions, met } = self.fail_on.as_ref()?;
+        let FailOn {
+            conditions,
+            met,
+            unseen,
+        } = self.fail_on.as_ref()?;
         let conditions = conditions.join(" or ");
         let ids: Vec<&str> = met.keys().map(String::as_str).collect();
-        Some(match ids.len() {
+        let unseen = match first_of(unseen, UNSEEN_MAX) {
+            Some(unseen) => format!("; not checked, because no member saw it: {unseen}"),
+            None => String::new(),
+        };
+        let met = match ids.len() {
             0 => format!("--fail-on {conditions} is met by no finding"),
             n => format!(
                 "--fail-on {conditions} is met by {}: {}",
                 count(n as u64, "finding"),
                 ids.join(", ")
             ),
-        })
+        };
+        Some(met + &unseen)
     }
 
     /// Splits the findings into findings that are shown and findings that only one of several reviewers found or

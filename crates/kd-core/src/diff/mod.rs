@@ -3,10 +3,12 @@
 //! Input: untrusted text. Output: files, hunks and numbered lines, or an [`Unreadable`] that names the line. File names
 //! are data: nothing here or elsewhere opens them.
 
+mod colors;
 mod name;
 mod read;
 mod split;
 
+pub use colors::without_colors;
 pub(crate) use name::numbered;
 pub use name::{NAME_CHARS_MAX, decoded, is_below, shown_name, unquoted};
 pub use read::{Unreadable, read};
@@ -23,6 +25,9 @@ pub struct Diff {
     pub files: Vec<FileDiff>,
     /// Whether it contains git's encoding of binary files, which says how large they become.
     pub has_literals: bool,
+    /// The lines after the first file that are of no known form, such as the output of another diff program: the number
+    /// of the first one, and how many there are. Not counted in mails, which contain other text.
+    pub unread: Option<(usize, usize)>,
 }
 
 /// A change to one file.
@@ -38,6 +43,8 @@ pub struct FileDiff {
     pub new_mode: Option<u32>,
     /// Whether the diff only says that the contents differ.
     pub binary: bool,
+    /// Whether the contents differ, as their ids or the similarity of a rename say, although the diff shows no line.
+    pub textless: bool,
     /// The line endings before and after, as far as the diff shows them.
     pub endings: [Endings; 2],
     /// The hunks.
@@ -162,9 +169,10 @@ impl Diff {
     pub fn summary(&self) -> String {
         let rows = self.files.iter().map(|file| {
             let (added, removed) = file.counts();
-            let size = match file.binary {
-                true => "binary".to_owned(),
-                false => format!("+{added} -{removed}"),
+            let size = match (file.binary, file.textless) {
+                (true, _) => "binary".to_owned(),
+                (_, true) => "text not shown".to_owned(),
+                _ => format!("+{added} -{removed}"),
             };
             let facts: String = file.facts().map(|fact| format!(", {fact}")).collect();
             format!("{} {} ({size}{facts})\n", file.verb(), file.title())
@@ -218,7 +226,7 @@ impl FileDiff {
             _ => None,
         };
         let one_side = self.old.is_none() || self.new.is_none();
-        let is_empty = one_side && self.hunks.is_empty() && !self.binary;
+        let is_empty = one_side && self.hunks.is_empty() && !self.binary && !self.textless;
         let kind = kind.or(is_empty.then_some("empty"));
         let ending = self.ending_facts();
         mode.into_iter()

@@ -21,6 +21,9 @@ impl fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
+/// The beginning of a file in git's diffs.
+const GIT: &str = "diff --git ";
+
 /// Maximum parents of a merge: git itself allows a few dozen.
 const PARENTS_MAX: usize = 64;
 
@@ -32,8 +35,10 @@ pub fn read(text: &str) -> Result<Diff, Unreadable> {
     let lines = text.lines();
     let mut reader = Reader {
         lines: lines.collect(),
+        is_mail: is_mail(text),
         returns: text.split('\n').map(|line| line.ends_with('\r')).collect(),
         at: 0,
+        is_git: text.lines().any(|line| line.starts_with(GIT)),
         diff: Diff::default(),
         current: None,
     };
@@ -41,10 +46,29 @@ pub fn read(text: &str) -> Result<Diff, Unreadable> {
     Ok(reader.diff)
 }
 
+/// Returns whether a text begins as a mail: its own text is between the files.
+fn is_mail(text: &str) -> bool {
+    const HEADERS: [&str; 3] = ["From ", "From: ", "Subject: "];
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    let header = |line: &str| {
+        let (name, _) = line.split_once(": ")?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        (!name.is_empty() && name.chars().all(is_name)).then_some(())
+    };
+    // Other headers may come first.
+    let mut head = text.lines().take_while(|line| !line.trim().is_empty());
+    first.is_some_and(|line| HEADERS.iter().any(|head| line.starts_with(head)))
+        || first.and_then(header).is_some()
+            && head.any(|line| HEADERS.iter().any(|head| line.starts_with(head)))
+}
+
 struct Reader<'a> {
     lines: Vec<&'a str>,
     /// Whether each line ends with CRLF.
     returns: Vec<bool>,
+    is_mail: bool,
+    /// Whether a line `diff --git` was read: names of other files are then not in lines of their own.
+    is_git: bool,
     at: usize,
     diff: Diff,
     current: Option<Header<'a>>,
@@ -67,15 +91,102 @@ struct Header<'a> {
     is_new: bool,
     is_deleted: bool,
     binary: bool,
+    /// Whether the header says that the contents differ.
+    differs: bool,
     endings: [Endings; 2],
     hunks: Vec<Hunk>,
+}
+
+/// Returns whether a line of a header says that the contents differ.
+fn differs(line: &str) -> bool {
+    /// The ids of the empty file: SHA-1 and SHA-256.
+    const EMPTY: [&str; 2] = [
+        "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+        "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+    ];
+    if let Some(share) = line.strip_prefix("similarity index ") {
+        return share != "100%";
+    }
+    let Some(ids) = line.strip_prefix("index ") else {
+        return line.starts_with("dissimilarity index ");
+    };
+    let ids = ids.split(' ').next().unwrap_or(ids);
+    let is_id = |id: &str| id.len() > 3 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_empty = |id: &str| {
+        id.bytes().all(|byte| byte == b'0') || EMPTY.iter().any(|empty| empty.starts_with(id))
+    };
+    match ids.split_once("..") {
+        Some((old, new)) if is_id(old) && is_id(new) => {
+            old != new && !(is_empty(old) && is_empty(new))
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether a line is one that git writes outside of hunks: of a header, of a commit, or of a binary patch.
+fn is_known(line: &str) -> bool {
+    const HEADS: &[&str] = &[
+        "index ",
+        "old mode ",
+        "new mode ",
+        "mode ",
+        "new file mode ",
+        "deleted file mode ",
+        "similarity index ",
+        "dissimilarity index ",
+        "rename ",
+        "copy ",
+        "Binary files ",
+        "GIT binary patch",
+        "commit ",
+        "tree ",
+        "parent ",
+        "tag ",
+        "Tagger:",
+        "Author:",
+        "AuthorDate:",
+        "Commit:",
+        "CommitDate:",
+        "Date:",
+        "Merge:",
+        "Reflog",
+        "Notes",
+        "gpg: ",
+        "Submodule ",
+        "---",
+        "+++ ",
+        "\\ ",
+        // Messages of commits, commits of submodules.
+        "    ",
+        "  > ",
+        "  < ",
+    ];
+    let is_stat =
+        || line.starts_with(' ') && [" | ", " changed, "].iter().any(|w| line.contains(w));
+    line.trim().is_empty() || HEADS.iter().any(|head| line.starts_with(head)) || is_stat()
+}
+
+/// Returns the path of a line that names the commits of a submodule: `sub 1234567..89abcde:`.
+fn submodule(rest: &str) -> Option<&str> {
+    let is_range = |word: &str| {
+        let word = word.trim_end_matches(':');
+        let (old, new) = word.split_once("...").or_else(|| word.split_once(".."))?;
+        let is_id = |id: &str| id.len() > 3 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (is_id(old) && is_id(new)).then_some(())
+    };
+    let spaces = rest.match_indices(' ').map(|(at, _)| at);
+    let at = spaces.into_iter().find(|at| {
+        let word = rest[at + 1..].split(' ').next().unwrap_or_default();
+        is_range(word).is_some()
+    })?;
+    Some(&rest[..at])
 }
 
 impl<'a> Reader<'a> {
     fn run(&mut self) -> Result<(), Unreadable> {
         while let Some(line) = self.lines.get(self.at).copied() {
             self.at += 1;
-            if let Some(names) = line.strip_prefix("diff --git ") {
+            if let Some(names) = line.strip_prefix(GIT) {
                 self.begin(Header {
                     line: Some(names),
                     ..Header::default()
@@ -123,14 +234,25 @@ impl<'a> Reader<'a> {
         header.new = Some(named(&new[4..]));
     }
 
-    /// Handles the lines between `diff --git` and the first hunk.
+    /// Handles the lines between `diff --git` and the first hunk, and the lines of files that have no other.
     fn extended(&mut self, line: &str) {
-        let Some(header) = &mut self.current else {
-            return;
-        };
-        if !header.hunks.is_empty() {
+        if let Some(file) = self.alone(line) {
+            self.finish();
+            self.diff.files.push(file);
             return;
         }
+        let is_known = !self.is_git || self.is_mail || is_known(line);
+        let has_files = self.current.is_some() || !self.diff.files.is_empty();
+        let Some(header) = self
+            .current
+            .as_mut()
+            .filter(|header| header.hunks.is_empty())
+        else {
+            if has_files && !is_known {
+                self.unread();
+            }
+            return;
+        };
         let after = |prefixes: [&str; 2]| {
             let path = prefixes.iter().find_map(|p| line.strip_prefix(p));
             path.map(unquoted)
@@ -143,9 +265,66 @@ impl<'a> Reader<'a> {
         }
         let is_literal = line == "GIT binary patch";
         header.modes(line);
+        header.differs |= differs(line);
         header.binary |=
             is_literal || (line.starts_with("Binary files ") && line.ends_with(" differ"));
         self.diff.has_literals |= is_literal;
+        if !is_known && !header.binary {
+            self.unread();
+        }
+    }
+
+    /// Returns the file that a line names which is not part of another file: a submodule of which git lists commits, and
+    /// the files of which `diff -r` only says that they differ or exist.
+    fn alone(&self, line: &str) -> Option<FileDiff> {
+        if self.is_mail {
+            return None;
+        }
+        if let Some(rest) = line.strip_prefix("Submodule ") {
+            const COMMIT: u32 = 0o160_000;
+            let path = submodule(rest)?;
+            return Some(FileDiff {
+                old: Some(path.to_owned()),
+                new: Some(path.to_owned()),
+                old_mode: Some(COMMIT),
+                new_mode: Some(COMMIT),
+                textless: true,
+                ..FileDiff::default()
+            });
+        }
+        if self.is_git {
+            return None;
+        }
+        let binary = |line: &'a str| line.strip_prefix("Binary files ")?.strip_suffix(" differ");
+        let differs = |line: &'a str| line.strip_prefix("Files ")?.strip_suffix(" differ");
+        let names = self.lines.get(self.at.checked_sub(1)?)?;
+        if let Some((old, new)) = binary(names)
+            .or(differs(names))
+            .and_then(|n| n.split_once(" and "))
+        {
+            let (old, new) = without_prefixes(old.to_owned(), new.to_owned());
+            return Some(FileDiff {
+                old,
+                new,
+                binary: true,
+                ..FileDiff::default()
+            });
+        }
+        let (folder, name) = line.strip_prefix("Only in ")?.split_once(": ")?;
+        let path = format!("{folder}/{name}");
+        let (old, new) = without_prefixes(path.clone(), path);
+        Some(FileDiff {
+            old,
+            new,
+            textless: true,
+            ..FileDiff::default()
+        })
+    }
+
+    /// Counts a line of no known form.
+    fn unread(&mut self) {
+        let (_, count) = self.diff.unread.get_or_insert((self.at, 0));
+        *count += 1;
     }
 
     fn hunk(&mut self, head: &str) -> Result<(), Unreadable> {
@@ -301,6 +480,7 @@ impl Header<'_> {
             old_mode: self.old_mode,
             new_mode: self.new_mode,
             binary: self.binary,
+            textless: self.differs && !self.binary && self.hunks.is_empty(),
             endings: self.endings,
             hunks: self.hunks,
         })

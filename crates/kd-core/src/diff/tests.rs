@@ -559,3 +559,130 @@ fn lines_beyond_the_largest_number_have_none() {
         assert!(diff.cut_lines().is_empty() && added(file).len() <= 1);
     }
 }
+
+/// Heads of files without any line, and whether their contents differ.
+const TEXTLESS: &[(&str, bool)] = &[
+    ("diff --git a/x b/x\nindex 0fdf397..e65626a 100644\n", true),
+    (
+        "diff --git a/o b/n\nsimilarity index 66%\nrename from o\nrename to n\nindex 0fdf397..e65626a\n",
+        true,
+    ),
+    (
+        "diff --git a/o b/n\nsimilarity index 66%\nrename from o\nrename to n\n",
+        true,
+    ),
+    ("diff --git a/x b/x\ndissimilarity index 90%\n", true),
+    (
+        "diff --git a/x b/x\ndeleted file mode 100644\nindex 0fdf397..0000000\n",
+        true,
+    ),
+    (
+        "diff --git a/o b/n\nsimilarity index 100%\nrename from o\nrename to n\n",
+        false,
+    ),
+    (
+        "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n",
+        false,
+    ),
+    (
+        "diff --git a/x b/x\nnew file mode 100644\nindex 0000000..e69de29\n",
+        false,
+    ),
+    (
+        "diff --git a/x b/x\ndeleted file mode 100644\nindex e69de29..0000000\n",
+        false,
+    ),
+    (
+        "diff --git a/x b/x\nindex 0fdf397..e65626a 100644\nBinary files a/x and b/x differ\n",
+        false,
+    ),
+    (
+        "diff --git a/x b/x\nindex 0fdf397..e65626a 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+        false,
+    ),
+];
+
+#[test]
+fn contents_that_differ_without_a_line_are_noticed() {
+    for (text, textless) in TEXTLESS {
+        let diff = of(text);
+        assert_eq!(diff.files.len(), 1, "{text}");
+        assert_eq!(diff.files[0].textless, *textless, "{text}");
+        assert_eq!(
+            diff.summary().contains("text not shown"),
+            *textless,
+            "{text}"
+        );
+        assert!(diff.unread.is_none(), "{text}");
+    }
+}
+
+#[test]
+fn files_that_only_a_line_names_are_files() {
+    let file = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+    for (line, path) in [
+        (
+            "Submodule my sub 1234567..89abcde:\n  > a commit\n  < another\n",
+            "my sub",
+        ),
+        ("Submodule sub 0000000...89abcde (new submodule)\n", "sub"),
+    ] {
+        for text in [
+            format!("{file}{line}"),
+            format!("{line}{file}"),
+            line.to_owned(),
+        ] {
+            let diff = of(&text);
+            let module = diff.files.iter().find(|f| f.is_submodule()).expect(&text);
+            assert_eq!(module.path(), path, "{text}");
+            assert!(diff.unread.is_none(), "{text}");
+        }
+        // In a mail it is prose.
+        assert_eq!(of(&format!("Subject: a\n\n{file}{line}")).files.len(), 1);
+    }
+    let plain = "diff -r a/x b/x\n1\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+    for (line, path, binary) in [
+        ("Binary files a/i.py and b/i.py differ\n", "i.py", true),
+        ("Files a/i.py and b/i.py differ\n", "i.py", true),
+        ("Only in b/src: new.py\n", "b/src/new.py", false),
+    ] {
+        for text in [format!("{plain}{line}"), format!("{line}{plain}")] {
+            let diff = of(&text);
+            let hidden = diff.files.iter().find(|f| f.path() == path).expect(&text);
+            assert_eq!(
+                (hidden.binary, hidden.textless),
+                (binary, !binary),
+                "{text}"
+            );
+            assert_eq!(diff.files.len(), 2, "{text}");
+        }
+    }
+}
+
+#[test]
+fn lines_of_another_diff_program_are_counted() {
+    let file = "diff --git a/x b/x\nindex 1234567..89abcde 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n";
+    let show = "commit 1234567\nAuthor: a\nDate:   b\n\n    message\n\n x.py | 2 +-\n 1 file changed, 1 insertion(+)\n\n";
+    for known in [
+        file.to_owned(),
+        format!("{file}{file}"),
+        format!("{show}{file}{show}{file}"),
+        format!("hi before all files\n{file}"),
+        format!(
+            "From 1234567 Mon Sep 17\nSubject: a\n\nb\n---\n{file}-- \n2.39\n\nFrom 1 Mon\nprose\n{file}"
+        ),
+        format!("Date: today\nSubject: a\n\n{file}prose\n"),
+        "--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\nIndex: x\n=====\n".to_owned(),
+    ] {
+        assert_eq!(of(&known).unread, None, "{known}");
+    }
+    for (text, unread) in [
+        (format!("{file}hi b.py /tmp/b.py\nmore\n{file}"), (9, 2)),
+        (
+            format!("{file}diff --git a/y b/y\nindex 1234567..89abcde\nhi y\n"),
+            (11, 1),
+        ),
+    ] {
+        assert_eq!(of(&text).unread, Some(unread), "{text}");
+    }
+}

@@ -383,7 +383,10 @@ fn what_to_do_without_a_change_fits_how_it_was_named() {
     let home = home();
     write(&home, "none.diff", "");
     for (args, next) in [
-        (&["--pr", "none.diff"][..], "git diff | kd review --pr -"),
+        (
+            &["--pr", "none.diff"][..],
+            "git diff --text --no-ext-diff --no-textconv FROM TO",
+        ),
         (&["HEAD..HEAD"], "name two commits that differ"),
         (&["--staged"], "git add"),
         (&["--branch", "HEAD"], "tracked files"),

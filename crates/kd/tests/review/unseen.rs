@@ -211,11 +211,11 @@ fn what_members_do_not_see_is_named_in_every_format() {
     let dry = home.run(&["review", "--dry-run"]);
     ok(&dry);
     ok(&home.run(&["review", "--quiet"]));
-    for (file, why) in [
-        ("logo.png", "binary"),
-        ("huge.rs", "larger than 4 MiB"),
-        (".kd/evil.rs", "in the folder of kd"),
-        ("sub", "submodule: only its commit is compared"),
+    for (file, why, code) in [
+        ("logo.png", "binary", false),
+        ("huge.rs", "larger than 4 MiB", true),
+        (".kd/evil.rs", "in the folder of kd", true),
+        ("sub", "submodule: only its commit is compared", true),
     ] {
         let told = format!("not reviewed ({why}): {file}");
         assert!(flat(&dry.out).contains(&told), "{told}: {}", dry.out);
@@ -227,11 +227,27 @@ fn what_members_do_not_see_is_named_in_every_format() {
         }
         let kept = home.run(&["review", "show", "--format", "json"]).json();
         let left_out = kept["left_out"].as_array().expect("a list");
-        assert!(
-            left_out.contains(&json!({"file": file, "why": why})),
-            "{left_out:?}"
-        );
+        let one = match code {
+            true => json!({"file": file, "why": why, "may_hold_code": true}),
+            false => json!({"file": file, "why": why}),
+        };
+        assert!(left_out.contains(&one), "{left_out:?}");
     }
+    // What may hold code does not pass for free of findings.
+    let gate = home.run(&[
+        "review",
+        "--quiet",
+        "--fail-on",
+        "blocker",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(gate.code, Some(5), "{}", gate.err);
+    let unseen = &gate.json()["fail_on"]["unseen"];
+    for file in [".kd/evil.rs", "huge.rs", "sub"] {
+        assert!(unseen.to_string().contains(file), "{unseen}");
+    }
+    assert!(!unseen.to_string().contains("logo.png"), "{unseen}");
     // A change of nothing else has no other error.
     git(&home, &["rm", "-q", "--cached", ".kd/evil.rs"]);
     let only = home.run(&["review", "--staged", "--dry-run"]);
@@ -241,6 +257,125 @@ fn what_members_do_not_see_is_named_in_every_format() {
         "{}",
         only.err
     );
+}
+
+/// How a diff is made, the attributes of the change, and the files whose text is not in the diff.
+type Piped = (
+    &'static [&'static str],
+    &'static str,
+    &'static [&'static str],
+);
+
+const PIPED: &[Piped] = &[
+    (&[], "*.py -diff", &["evil.py", "to.py"]),
+    (&[], "*.py binary", &["evil.py", "to.py"]),
+    (&["--binary"], "*.py -diff", &["evil.py", "to.py"]),
+    (
+        &["--no-renames"],
+        "*.py -diff",
+        &["evil.py", "from.py", "to.py"],
+    ),
+    (
+        &["-c", "diff.same.textconv=echo same; true"],
+        "*.py diff=same",
+        &["to.py"],
+    ),
+    (
+        &["-c", "diff.other.command=echo other; true"],
+        "*.py diff=other",
+        &["lines of the diff"],
+    ),
+    (&["-c", "diff.submodule=log"], "", &[]),
+    (&["--color=always"], "", &[]),
+    (&["--color=always"], "*.py -diff", &["evil.py", "to.py"]),
+    (
+        &["--text", "--no-ext-diff", "--no-textconv"],
+        "*.py -diff",
+        &[],
+    ),
+];
+
+#[test]
+fn a_piped_diff_without_the_text_of_a_file_is_no_clean_review() {
+    let home = Home::scripted(&[("ann", reply(&json!([])))]);
+    git(&home, &["init", "-q"]);
+    std::fs::create_dir_all(home.work().join("sub")).expect("made");
+    let text: String = (0..40).map(|n| format!("x = {n}\n")).collect();
+    for name in ["evil.py", "from.py"] {
+        write(&home, name, &text);
+    }
+    std::fs::write(home.work().join("logo.png"), b"\0\x01").expect("written");
+    git(&home, &["add", ".", ":!.kd"]);
+    let module = |id: char| format!("160000,{},sub", id.to_string().repeat(40));
+    let into = |id: char| ["update-index", "--add", "--cacheinfo", &module(id)].map(str::to_owned);
+    let run = |args: &[String]| git(&home, &args.iter().map(String::as_str).collect::<Vec<_>>());
+    run(&into('1'));
+    git(&home, &["commit", "-qm", "one"]);
+    for (how, attributes, hidden) in PIPED {
+        git(&home, &["checkout", "-q", "-B", "topic", "main"]);
+        git(&home, &["mv", "from.py", "to.py"]);
+        for name in ["evil.py", "to.py"] {
+            write(&home, name, &format!("{text}evil()\n"));
+        }
+        write(&home, ".gitattributes", &format!("{attributes}\n"));
+        std::fs::write(home.work().join("logo.png"), b"\0\x01\x02").expect("written");
+        git(
+            &home,
+            &["add", ".gitattributes", "evil.py", "to.py", "logo.png"],
+        );
+        run(&into('2'));
+        git(&home, &["commit", "-qm", "two"]);
+        let (settings, options): (Vec<&str>, Vec<&str>) = match how {
+            ["-c", setting] => (vec!["-c", setting], Vec::new()),
+            options => (Vec::new(), options.to_vec()),
+        };
+        let made = std::process::Command::new("git")
+            .args(&settings)
+            .args(["diff", "main", "topic"])
+            .args(&options)
+            .current_dir(home.work())
+            .env("HOME", home.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output()
+            .expect("git runs");
+        std::fs::write(home.path().join("one.diff"), &made.stdout).expect("written");
+        git(&home, &["checkout", "-q", "main"]);
+        let file = home.path().join("one.diff");
+        let file = file.to_str().expect("UTF-8");
+        let at = format!(
+            "{how:?} {attributes}: {}",
+            String::from_utf8_lossy(&made.stdout)
+        );
+        let said = home.run(&[
+            "review",
+            "--quiet",
+            "--pr",
+            file,
+            "--fail-on",
+            "blocker",
+            "--format",
+            "json",
+        ]);
+        assert_eq!(said.code, Some(5), "{at}{}{}", said.out, said.err);
+        let mut unseen: Vec<Value> = hidden.iter().map(|name| json!(name)).collect();
+        unseen.push(json!("sub"));
+        let told = said.json()["fail_on"]["unseen"].clone();
+        let mut told = told.as_array().cloned().unwrap_or_default();
+        told.sort_by_key(ToString::to_string);
+        unseen.sort_by_key(ToString::to_string);
+        assert_eq!(told, unseen, "{at}");
+        let dry = home.run(&["review", "--pr", file, "--dry-run"]);
+        let says = |part: &str| flat(&dry.out).contains(part);
+        let helps = says("git diff --text --no-ext-diff --no-textconv");
+        assert_eq!(helps, !hidden.is_empty(), "{at}{}", dry.out);
+        assert_eq!(
+            says("removed the colors"),
+            how.contains(&"--color=always"),
+            "{at}{}",
+            dry.out
+        );
+        assert!(says("not reviewed (binary): logo.png"), "{at}{}", dry.out);
+    }
 }
 
 #[test]

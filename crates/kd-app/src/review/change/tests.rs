@@ -1,3 +1,4 @@
+use super::super::reading::lines;
 use super::*;
 
 fn change(functions: usize) -> Change {
@@ -20,6 +21,7 @@ fn change(functions: usize) -> Change {
         notices: Vec::new(),
         elsewhere: false,
         left_out: Vec::new(),
+        is_unread: false,
         settings_commit: None,
         odd: BTreeSet::new(),
         git: None,
@@ -61,8 +63,8 @@ fn large_changes_are_read_in_time() {
         is_whole: true,
         left_out: Vec::new(),
     };
-    reading.leave_out_unshown();
-    reading.leave_out_unshown();
+    reading.leave_out_unshown(false);
+    reading.leave_out_unshown(false);
     assert_eq!(reading.left_out.len(), 80_000);
     // Squares take minutes.
     assert!(before.elapsed().as_secs() < 25, "{:?}", before.elapsed());

@@ -370,7 +370,7 @@ fn line_numbers_of_a_report_from_elsewhere_are_only_numbers() {
 fn files_that_members_did_not_see_are_in_every_format() {
     let mut kept = kept(&[]);
     let long = "x ".repeat(2000);
-    kept.left_out = vec![kept::LeftOut::of("src/a b.png", "binary")];
+    kept.left_out = vec![kept::LeftOut::binary("src/a b.png", false)];
     kept.report.notices = vec!["not reviewed (binary): src/a b.png".into()];
     // A longer text of others does not displace it.
     kept.report.members[2].failed = Some(long.clone());
@@ -577,6 +577,7 @@ fn who_named_which_severity_and_which_findings_meet_conditions_is_shown() {
     kept.fail_on = Some(kept::FailOn {
         conditions: vec!["nit".into(), "P>=0.9".into()],
         met,
+        ..kept::FailOn::default()
     });
     for (format, verdict) in [
         (
@@ -604,6 +605,7 @@ fn who_named_which_severity_and_which_findings_meet_conditions_is_shown() {
     kept.fail_on = Some(kept::FailOn {
         conditions: vec!["nit".into(), "P>=0.1".into()],
         met,
+        ..kept::FailOn::default()
     });
     // A comma would look like one condition that names both.
     for (format, part) in [
@@ -621,6 +623,15 @@ fn who_named_which_severity_and_which_findings_meet_conditions_is_shown() {
         ..kept::FailOn::default()
     });
     assert!(shown(&kept, Format::Terminal).contains("--fail-on blocker is met by no finding"));
+    kept.fail_on = Some(kept::FailOn {
+        conditions: vec!["blocker".into()],
+        unseen: (1..8).map(|at| format!("{at}.py")).collect(),
+        ..kept::FailOn::default()
+    });
+    let text = shown(&kept, Format::Terminal);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "by no finding; not checked, because no member saw it: 1.py, 2.py, 3.py, 4.py, 5.py and 2 more";
+    assert!(words.contains(told), "{text}");
 }
 
 #[test]
@@ -699,7 +710,7 @@ fn sarif_is_valid_and_its_paths_stay_in_the_tree() {
     let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     let mut unseen = kept(&[]);
-    unseen.left_out = vec![kept::LeftOut::of("../a b\\..\\c", "binary")];
+    unseen.left_out = vec![kept::LeftOut::binary("../a b\\..\\c", false)];
     for kept in [
         unseen,
         kept(&[]),

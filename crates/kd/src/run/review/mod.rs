@@ -221,19 +221,26 @@ fn has_no_report(shown: &Shown) -> Result<(), Error> {
     )
 }
 
-/// Returns the exit code. Names the findings that meet a condition, unless the report on the screen already names them.
+/// Returns the exit code. Names the findings that meet a condition and the files that nobody saw, unless the report on the
+/// screen already names them.
 fn ended(kept: &Kept, end: Exit, shows_verdict: bool) -> Exit {
     let is_met = kept
         .fail_on
         .as_ref()
         .is_some_and(|fail_on| !fail_on.met.is_empty());
-    if let Some(verdict) = kept.verdict().filter(|_| is_met && !shows_verdict) {
+    let is_unseen = kept
+        .fail_on
+        .as_ref()
+        .is_some_and(|fail_on| !fail_on.unseen.is_empty());
+    let is_told = (is_met || is_unseen) && !shows_verdict;
+    if let Some(verdict) = kept.verdict().filter(|_| is_told) {
         tell(&verdict);
     }
-    // An incomplete review may have found enough.
+    // An incomplete review may have found enough. What nobody saw does not pass for free of findings.
     match end {
         Exit::Interrupted => end,
         _ if is_met => Exit::Findings,
+        Exit::Done if is_unseen => Exit::Partial,
         end => end,
     }
 }
