@@ -10,6 +10,7 @@ use crate::user_dirs::{UserDirs, make_private, project_key};
 use kd_core::ThreadId;
 use kd_core::Timestamp;
 use kd_core::formats::REVIEWS;
+use kd_core::review::Severity;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,6 +48,9 @@ pub struct Mark {
     pub thread: String,
     /// The time when it was marked.
     pub at: Timestamp,
+    /// The severity of the finding when it was marked; unknown in older marks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
 }
 
 /// The file of marks.
@@ -290,6 +294,7 @@ mod tests {
             of: 3,
             thread: "council-1".into(),
             at: Timestamp::UNIX_EPOCH,
+            severity: None,
         }
     }
 

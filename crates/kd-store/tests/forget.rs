@@ -91,6 +91,7 @@ fn planted() -> Planted {
         of: 1,
         thread: thread.id().0.clone(),
         at: Timestamp::UNIX_EPOCH,
+        severity: None,
     };
     reviews.mark(mark("b", &other)).unwrap();
 

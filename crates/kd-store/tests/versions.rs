@@ -331,6 +331,7 @@ fn cases() -> Vec<Case> {
                     of: 1,
                     thread: "council-0001".into(),
                     at: kd_core::Timestamp::UNIX_EPOCH,
+                    severity: None,
                 };
                 assert!(stage.reviews().mark(mark).is_err());
             },

@@ -432,9 +432,15 @@ fn reviews(out: &mut Outputs) {
     let finding = report["report"]["findings"][0]["id"]
         .as_str()
         .expect("an id");
-    let marked = home.run(&["review", "mark", finding, "accepted"]);
+    let thread = report["thread"].as_str().expect("an id");
+    let marked = home.run(&["review", "mark", finding, "accepted", "--thread", thread]);
     assert_eq!(marked.code, Some(0), "{}", marked.err);
     out.add("review-marks", &home, &["review", "marks", "--json"]);
+    let dismissed = home.run(&["review", "mark", finding, "dismissed", "--thread", thread]);
+    assert_eq!(dismissed.code, Some(0), "{}", dismissed.err);
+    let shown = ["review", "show", thread, "--format", "json"];
+    let shown = out.add("review", &home, &shown);
+    assert_eq!(shown["dismissed"], json!([finding]));
     out.add("ask", &home, &["council", "review", "--json"]);
 }
 

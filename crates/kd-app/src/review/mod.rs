@@ -39,7 +39,7 @@ use kd_core::{Address, Event, Member, Op, Roster};
 use kd_engine::{Opening, agents};
 use kd_store::config::Loaded;
 use kd_store::{Layout, Thread, log};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// A change that has been read, with the members who will review it. Nobody has been asked yet.
@@ -245,7 +245,12 @@ impl Keeping {
             return Err(error.next(format!("partial answers are saved: kd show {}", id.0)));
         };
         let (added, removed) = self.change.diff.counts();
-        let kept = Kept {
+        let marks = self.reviews.marks().unwrap_or_else(|error| {
+            self.env
+                .warn(format!("dismissed findings are not known: {error}"));
+            Vec::new()
+        });
+        let mut kept = Kept {
             version: report::VERSION,
             thread: id.0.clone(),
             base_commit: self.change.base_commit.clone(),
@@ -255,8 +260,10 @@ impl Keeping {
             fail_on: Condition::check(&self.conditions, &report.findings)
                 .map(|fail_on| fail_on.with_unseen(&self.change.left_out, self.change.is_unread)),
             left_out: self.change.left_out,
+            dismissed: BTreeSet::new(),
             report,
         };
+        kept.dismiss(stored::dismissed(&kept.report.findings, &marks));
         let value = serde_json::to_value(&kept).map_err(std::io::Error::other)?;
         if let Err(error) = self.reviews.keep(&id, &value) {
             self.env.warn(format!(

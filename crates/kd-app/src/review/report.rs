@@ -5,7 +5,7 @@ use super::names::first_of;
 use crate::words::count;
 use kd_core::review::{Report, Reported, Vote};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum names in the line about parts that were not checked.
 const UNSEEN_MAX: usize = 5;
@@ -33,6 +33,9 @@ pub struct Kept {
     /// The files of the change that members did not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
+    /// The ids of the findings that the user has dismissed, in their own data. They meet no condition.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub dismissed: BTreeSet<String>,
     /// The conditions of `--fail-on`, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_on: Option<FailOn>,
@@ -133,14 +136,31 @@ impl Kept {
         }
     }
 
-    /// Formats how many findings are shown, and how many reviews arrived. Without any review, "no finding" would say too
-    /// much.
-    pub fn found(&self, shown: usize) -> String {
-        match (self.reviewed(), shown) {
-            (0, 0) => "no review".to_owned(),
-            (_, 0) => "no finding".to_owned(),
-            (_, n) => count(n as u64, "finding"),
+    /// Formats how many findings are shown, and how many of them are dismissed. Without any review, "no finding" would
+    /// say too much.
+    pub fn found(&self, shown: &[&Reported]) -> String {
+        let dismissed = shown.iter().filter(|one| self.is_dismissed(one)).count();
+        match (self.reviewed(), shown.len(), dismissed) {
+            (0, 0, _) => "no review".to_owned(),
+            (_, 0, _) => "no finding".to_owned(),
+            (_, n, 0) => count(n as u64, "finding"),
+            (_, n, dismissed) => {
+                format!("{}, {dismissed} dismissed", count(n as u64, "finding"))
+            }
         }
+    }
+
+    /// Returns whether the user has dismissed a finding.
+    pub fn is_dismissed(&self, finding: &Reported) -> bool {
+        self.dismissed.contains(&finding.id)
+    }
+
+    /// Takes the ids of the findings that the user has dismissed: they meet no condition.
+    pub(super) fn dismiss(&mut self, dismissed: BTreeSet<String>) {
+        if let Some(fail_on) = &mut self.fail_on {
+            fail_on.met.retain(|id, _| !dismissed.contains(id));
+        }
+        self.dismissed = dismissed;
     }
 
     /// Formats the two sides: `main to HEAD`. A diff that applies to no commit has no base.

@@ -7,8 +7,10 @@ use crate::infile;
 use kd_core::Timestamp;
 use kd_core::clean::clean_line;
 use kd_core::formats::{self, Newer};
+use kd_core::review::{Reported, Severity};
 use kd_store::git_command::GitCommand;
 pub use kd_store::reviews::{Mark, Reviews, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +33,7 @@ pub fn reviews(env: &Env) -> Result<Reviews, UserError> {
     Ok(Reviews::of(&env.user_dirs(), &repository)?)
 }
 
-/// Returns the report of a thread, or the newest one.
+/// Returns the report of a thread, or the newest one, with the user's marks as they are now.
 ///
 /// # Errors
 /// If there is none, or it cannot be read.
@@ -48,8 +50,25 @@ pub fn find(reviews: &Reviews, thread: Option<&str>) -> Result<Kept, UserError> 
         };
         return Err(UserError::new(ErrorKind::NoReview, what).next(next));
     };
-    serde_json::from_value(value)
-        .map_err(|e| UserError::new(ErrorKind::Store, "the report cannot be read").because(e))
+    let mut kept: Kept = serde_json::from_value(value)
+        .map_err(|e| UserError::new(ErrorKind::Store, "the report cannot be read").because(e))?;
+    kept.dismiss(dismissed(&kept.report.findings, &reviews.marks()?));
+    Ok(kept)
+}
+
+/// Returns the findings that the user has dismissed, by id. A mark holds for the same file, lines and claim, up to the
+/// severity that it was given for.
+pub(super) fn dismissed(findings: &[Reported], marks: &[Mark]) -> BTreeSet<String> {
+    let marks = marks.iter().filter(|m| m.verdict == Verdict::Dismissed);
+    let marks: BTreeMap<&str, Option<Severity>> = marks
+        .map(|mark| (mark.id.as_str(), mark.severity))
+        .collect();
+    let is_dismissed = |finding: &&Reported| {
+        let mark = marks.get(finding.id.as_str());
+        mark.is_some_and(|most| most.is_none_or(|most| finding.severity() <= most))
+    };
+    let ids = findings.iter().filter(is_dismissed);
+    ids.map(|finding| finding.id.clone()).collect()
 }
 
 /// Reads a report written by `kd review --format json`; `-` is stdin.
@@ -112,6 +131,7 @@ pub fn mark(
         of: kept.reviewers_of(finding),
         thread: kept.thread.clone(),
         at: Timestamp::now(),
+        severity: Some(finding.severity()),
     })?;
     Ok((finding.id.clone(), old))
 }

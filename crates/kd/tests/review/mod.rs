@@ -143,6 +143,70 @@ fn a_branch_is_reviewed_and_its_findings_are_marked() {
     );
 }
 
+#[test]
+fn a_dismissed_finding_meets_no_condition_until_it_is_worse() {
+    let home = home();
+    let run = || {
+        let said = home.run(&["review", "-q", "--fail-on", "major", "--format", "json"]);
+        (said.code, said.json())
+    };
+    let (code, report) = run();
+    assert_eq!(code, Some(10));
+    let id = report["report"]["findings"][0]["id"]
+        .as_str()
+        .expect("an id");
+    let mark = |verdict: &str| ok(&home.run(&["review", "mark", id, verdict]));
+    mark("dismissed");
+    // The report so far says it too.
+    let shown = home.run(&["review", "show"]);
+    for part in [
+        "1 finding, 1 dismissed · 3 members",
+        "dismissed: marked by you",
+        "--fail-on major is met by no finding",
+    ] {
+        assert!(shown.out.contains(part), "{part} in {}", shown.out);
+    }
+    let (code, report) = run();
+    assert_eq!(code, Some(0), "{report:#}");
+    assert_eq!(report["dismissed"], json!([id]));
+    assert_eq!(report["fail_on"]["met"], json!({}));
+    let sarif = home.run(&["review", "show", "--format", "sarif"]).json();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["suppressions"][0]["kind"], "external", "{result:#}");
+    for format in ["markdown", "github", "gitlab"] {
+        let shown = home.run(&["review", "show", "--format", format]);
+        assert!(
+            shown.out.contains("Dismissed: marked by you"),
+            "{}",
+            shown.out
+        );
+    }
+    // Marks of the repository are not the user's own.
+    mark("accepted");
+    write(
+        &home,
+        ".kd/reviews/marks.json",
+        &json!({"version": 1, "marks": [{"id": id, "verdict": "dismissed", "agreeing": 2, "of": 3,
+            "thread": "council-1", "at": "2026-01-01T00:00:00Z"}]})
+        .to_string(),
+    );
+    assert_eq!(run().0, Some(10));
+    // A member that calls it worse is heard.
+    mark("dismissed");
+    let mut worse = finding(
+        "src/mean.rs",
+        2,
+        LINE,
+        "Divides by zero if the list is empty.",
+    );
+    worse["severity"] = json!("blocker");
+    script(&home, "ann", &reply(&json!([worse])));
+    let (code, report) = run();
+    assert_eq!(report["report"]["findings"][0]["id"], json!(id));
+    assert_eq!(code, Some(10), "{report:#}");
+    assert_eq!(report["dismissed"], Value::Null);
+}
+
 /// Returns what a terminal shows of a run: progress, the report, and what to do next. Members answer in any order, and
 /// threads have random names.
 fn screen(said: &Said) -> String {

@@ -16,14 +16,14 @@ pub(super) fn github(kept: &Kept, all: bool) -> Value {
     let mut others = Vec::new();
     for (finding, about) in findings(kept, all) {
         let Some((_, first, last)) = shown(kept, about) else {
-            others.push(elsewhere(finding, about));
+            others.push(elsewhere(kept, finding, about));
             continue;
         };
         let mut comment = json!({
             "path": about.file,
             "line": last,
             "side": "RIGHT",
-            "body": markdown::comment(finding, about),
+            "body": markdown::comment(kept, finding, about),
         });
         if first < last {
             comment["start_line"] = json!(first);
@@ -50,7 +50,7 @@ pub(super) fn gitlab(kept: &Kept, all: bool) -> Value {
     for (finding, about) in findings(kept, all) {
         let at = shown(kept, about).zip(kept.base_commit.as_ref().zip(kept.head_commit.as_ref()));
         let Some(((place, _, last), (base, head))) = at else {
-            others.push(elsewhere(finding, about));
+            others.push(elsewhere(kept, finding, about));
             continue;
         };
         let mut position = json!({
@@ -65,7 +65,8 @@ pub(super) fn gitlab(kept: &Kept, all: bool) -> Value {
         if let Some(Some(old)) = place.find(last) {
             position["old_line"] = json!(old);
         }
-        discussions.push(json!({"body": markdown::comment(finding, about), "position": position}));
+        discussions
+            .push(json!({"body": markdown::comment(kept, finding, about), "position": position}));
     }
     discussions.insert(0, json!({"body": body(kept, &others)}));
     Value::Array(discussions)
@@ -95,18 +96,14 @@ fn shown<'k>(kept: &'k Kept, about: &Finding) -> Option<(&'k Place, u32, u32)> {
     Some((place, first, last))
 }
 
-fn elsewhere(finding: &Reported, about: &Finding) -> String {
+fn elsewhere(kept: &Kept, finding: &Reported, about: &Finding) -> String {
     let place = markdown::code(&super::place(about));
-    format!("{place}: {}", markdown::comment(finding, about))
+    format!("{place}: {}", markdown::comment(kept, finding, about))
 }
 
 fn body(kept: &Kept, others: &[String]) -> String {
     let (shown, alone) = kept.folded();
-    let mut body = format!(
-        "`kd review`: {}; {}.",
-        kept.found(shown.len()),
-        kept.reviewers()
-    );
+    let mut body = format!("`kd review`: {}; {}.", kept.found(&shown), kept.reviewers());
     if !alone.is_empty() {
         body += &format!(
             " Only one member saw {} more.",

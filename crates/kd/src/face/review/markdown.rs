@@ -3,7 +3,7 @@
 //! Members' text becomes plain text or code: all Markdown syntax is escaped, and what code hosts turn into links,
 //! mentions or commands without any syntax is broken up by an invisible character.
 
-use super::{UNCONFIRMED, chance, place, severities, source, unvoted, votes};
+use super::{DISMISSED, UNCONFIRMED, chance, place, severities, source, unvoted, votes};
 use kd_app::review::report::Kept;
 use kd_app::words::count;
 use kd_core::build_log::inert;
@@ -27,7 +27,7 @@ pub(super) fn document(kept: &Kept, all: bool) -> String {
     let mut out = format!(
         "# Review of {}\n\n{}; {}; {}, +{added} -{removed}.\n",
         text(&kept.sides()),
-        kept.found(shown.len()),
+        kept.found(&shown),
         kept.reviewers(),
         count(files as u64, "file"),
     );
@@ -84,7 +84,7 @@ fn section(out: &mut String, kept: &Kept, finding: &Reported) {
         "\n## {}: {}\n\n{}",
         finding.severity().word(),
         code(&place(about)),
-        body(finding, about)
+        body(kept, finding, about)
     );
     if let Some(conditions) = kept.meets(finding) {
         let _ = write!(out, "\nMeets {}.\n", code(&conditions));
@@ -94,18 +94,18 @@ fn section(out: &mut String, kept: &Kept, finding: &Reported) {
 }
 
 /// Renders a finding without its place and code, for a comment next to the code.
-pub(super) fn comment(finding: &Reported, about: &Finding) -> String {
+pub(super) fn comment(kept: &Kept, finding: &Reported, about: &Finding) -> String {
     let mut out = format!(
         "**{}**\n\n{}",
         finding.severity().word(),
-        body(finding, about)
+        body(kept, finding, about)
     );
     change(&mut out, about);
     out
 }
 
 /// Renders the members' texts, in quotes that they cannot end, and the figures.
-fn body(finding: &Reported, about: &Finding) -> String {
+fn body(kept: &Kept, finding: &Reported, about: &Finding) -> String {
     let mut out = format!(
         "> {}\n\nP(real) {}, {}. Found by {}.",
         text(&about.claim),
@@ -118,6 +118,9 @@ fn body(finding: &Reported, about: &Finding) -> String {
     }
     if let Some(names) = unvoted(finding) {
         let _ = write!(out, " No vote: {}.", text(&names));
+    }
+    if kept.is_dismissed(finding) {
+        let _ = write!(out, " Dismissed: {DISMISSED}.");
     }
     if finding.is_unconfirmed() {
         let _ = write!(out, " Unconfirmed: {UNCONFIRMED}.");

@@ -75,6 +75,9 @@ fn unvoted(finding: &Reported) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
+/// What is said of a finding that the user has dismissed.
+const DISMISSED: &str = "marked by you";
+
 /// What is said of a finding that nobody has confirmed, and that not everybody could confirm.
 const UNCONFIRMED: &str = "only one member found it, and votes on it are missing";
 

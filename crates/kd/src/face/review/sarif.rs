@@ -1,6 +1,6 @@
 //! A report as SARIF 2.1.0.
 
-use super::{UNCONFIRMED, chance, source, unvoted, votes};
+use super::{DISMISSED, UNCONFIRMED, chance, source, unvoted, votes};
 use kd_app::review::report::{Kept, LeftOut};
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::review::{Reported, Severity};
@@ -20,7 +20,7 @@ pub(super) fn log(kept: &Kept, all: bool) -> Value {
     let results: Vec<Value> = shown
         .into_iter()
         .chain(alone)
-        .filter_map(|finding| result(finding, &mut prints))
+        .filter_map(|finding| result(kept, finding, &mut prints))
         .collect();
     let rules: Vec<Value> = Severity::ALL
         .iter()
@@ -84,7 +84,7 @@ fn unseen(one: &LeftOut) -> Value {
 }
 
 /// Builds a result. Findings with the same lines are numbered in the order of the report.
-fn result(finding: &Reported, prints: &mut BTreeMap<String, u32>) -> Option<Value> {
+fn result(kept: &Kept, finding: &Reported, prints: &mut BTreeMap<String, u32>) -> Option<Value> {
     let about = finding.finding()?;
     let mut said = format!(
         "{} P(real) {}, {}. Found by {}.",
@@ -110,7 +110,7 @@ fn result(finding: &Reported, prints: &mut BTreeMap<String, u32>) -> Option<Valu
     *number += 1;
     let first = about.lines.first.max(1);
     let severity = finding.severity();
-    Some(json!({
+    let mut result = json!({
         "ruleId": rule(severity),
         "level": level(severity),
         "message": {"text": message(&said)},
@@ -133,7 +133,13 @@ fn result(finding: &Reported, prints: &mut BTreeMap<String, u32>) -> Option<Valu
             "missingVotes": finding.missing_votes,
             "suggestedChange": about.change.as_deref().map(clean_text),
         },
-    }))
+    });
+    if kept.is_dismissed(finding) {
+        result["suppressions"] = json!([
+            {"kind": "external", "status": "accepted", "justification": DISMISSED},
+        ]);
+    }
+    Some(result)
 }
 
 fn rule(severity: Severity) -> String {

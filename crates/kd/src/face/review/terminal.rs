@@ -1,6 +1,6 @@
 //! A report on the terminal.
 
-use super::{UNCONFIRMED, chance, place, severities, source, unvoted, votes};
+use super::{DISMISSED, UNCONFIRMED, chance, place, severities, source, unvoted, votes};
 use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, wrap};
@@ -24,7 +24,7 @@ const COLUMNS_MAX: usize = 110;
 pub(crate) fn terminal(kept: &Kept, all: bool, styles: Styles, columns: usize) -> Vec<String> {
     let columns = columns.clamp(40, COLUMNS_MAX);
     let (shown, alone) = kept.folded();
-    let mut lines = head(kept, shown.len(), styles, columns);
+    let mut lines = head(kept, &shown, styles, columns);
     let view = View {
         kept,
         all,
@@ -63,7 +63,7 @@ pub(crate) fn terminal(kept: &Kept, all: bool, styles: Styles, columns: usize) -
     lines.into_iter().map(inert).collect()
 }
 
-fn head(kept: &Kept, shown: usize, styles: Styles, columns: usize) -> Vec<String> {
+fn head(kept: &Kept, shown: &[&Reported], styles: Styles, columns: usize) -> Vec<String> {
     let (files, added, removed) = kept.size;
     let title = format!(
         "{} · {} · {} · {}, +{added} -{removed}",
@@ -135,6 +135,9 @@ impl View<'_> {
         dim.extend(severities(finding).map(|severities| format!("severity: {severities}")));
         for line in dim {
             lines.extend(self.own(&line).iter().map(|line| styles.dim(line)));
+        }
+        if self.kept.is_dismissed(finding) {
+            lines.extend(self.own(&format!("dismissed: {DISMISSED}")));
         }
         if finding.is_unconfirmed() {
             lines.extend(self.own(&format!("unconfirmed: {UNCONFIRMED}")));

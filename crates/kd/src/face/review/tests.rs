@@ -125,6 +125,7 @@ fn kept(texts: &[&str]) -> Kept {
         }],
         fail_on: None,
         left_out: Vec::new(),
+        dismissed: Default::default(),
         report: Report {
             version: 1,
             base: "main".into(),
