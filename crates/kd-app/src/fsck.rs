@@ -15,7 +15,7 @@ use std::time::Duration;
 pub struct FsckRequest<'a> {
     /// Only this thread; else `.kd`, the threads of the branch, and the branch itself.
     pub thread: Option<&'a str>,
-    /// The threads of all branches.
+    /// The threads of all branches, of the archive and of batches.
     pub all: bool,
     /// Whether to repair what can be.
     pub repair: bool,
@@ -26,7 +26,7 @@ pub struct FsckRequest<'a> {
 pub struct Checked {
     /// Its name: a thread, `.kd` or a branch.
     pub name: String,
-    /// The branch.
+    /// The branch, or the batch.
     pub branch: String,
     /// The folder.
     pub folder: PathBuf,
@@ -59,7 +59,10 @@ pub fn check(request: FsckRequest<'_>, env: &Env) -> Result<Vec<Checked>, UserEr
     }
     let places = match (request.thread, request.all) {
         (Some(id), _) => Ok(vec![threads::resolve(&layout, Some(id))?]),
-        (None, true) => layout.all_threads(true),
+        (None, true) => layout.all_threads(true).and_then(|mut all| {
+            all.extend(layout.batch_threads()?);
+            Ok(all)
+        }),
         (None, false) => layout.threads(),
     };
     let places = match places {
@@ -92,4 +95,33 @@ pub fn check(request: FsckRequest<'_>, env: &Env) -> Result<Vec<Checked>, UserEr
         });
     }
     Ok(checked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_store::{Layout, Thread};
+
+    #[test]
+    fn threads_of_batches_are_checked_with_all_others() {
+        let top = tempfile::tempdir().unwrap();
+        std::fs::create_dir(top.path().join(".kd")).unwrap();
+        let layout = Layout::find(top.path(), &|_| None).unwrap();
+        Thread::create(&layout, &[]).unwrap();
+        let batch = layout.in_batch("batch-1");
+        let thread = Thread::create_for(&batch, &[], "batch").unwrap();
+        std::fs::write(thread.path().join("thread.json"), "{").unwrap();
+        let env = Env::of([("HOME", top.path())]).in_folder(top.path());
+        let look = |all| {
+            let request = FsckRequest {
+                all,
+                ..FsckRequest::default()
+            };
+            let checked = check(request, &env).unwrap();
+            let of_batch = checked.into_iter().find(|one| one.branch == "batch-1");
+            of_batch.map(|one| (one.name, one.report.findings.len()))
+        };
+        assert_eq!(look(false), None);
+        assert_eq!(look(true), Some((thread.id().0.clone(), 1)));
+    }
 }

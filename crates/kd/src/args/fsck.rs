@@ -12,12 +12,12 @@ use clap::Args;
 Examples:
   kd fsck                    check all threads of this branch; exit code 1 on a problem
   kd fsck a94d --repair      repair one thread
-  kd fsck --all --json       check every branch and the archive, for a script")]
+  kd fsck --all --json       check every branch, the archive and batches")]
 pub(crate) struct Fsck {
     /// Only this thread: its id or a unique prefix, without `council-` if you like
     #[arg(conflicts_with = "all")]
     pub(crate) thread: Option<String>,
-    /// Include all branches and the archive
+    /// Include all branches, the archive and the threads of batches
     #[arg(long)]
     pub(crate) all: bool,
     /// Repair what can be repaired
