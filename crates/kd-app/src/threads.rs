@@ -16,6 +16,7 @@ use kd_core::message::CHOSEN;
 use kd_core::{Address, FailureKind, LastRound, Message, SeatName, Status};
 use kd_store::Lease;
 pub use kd_store::fork::Lineage;
+use kd_store::recorded::Recorded;
 pub use kd_store::seal::Origin;
 pub use kd_store::{Layout, Place, Thread, Watch, Watching};
 
@@ -74,6 +75,38 @@ pub fn newest(thread: &Thread, turns: usize) -> Result<kd_store::Messages, UserE
         }
         n = n.saturating_mul(4);
     }
+}
+
+/// Returns how messages of a thread differ from what its log recorded: a sentence each. Those whose text was left out
+/// because of its size are not compared; without a readable log, nothing is.
+pub fn changed<'m>(
+    thread: &Thread,
+    messages: impl IntoIterator<Item = &'m Message>,
+) -> Vec<String> {
+    let messages: Vec<&Message> = messages.into_iter().collect();
+    let first = messages.iter().map(|message| message.seq).min();
+    let recorded = first.and_then(|first| Recorded::since(thread, first).ok());
+    let recorded = recorded.unwrap_or_default();
+    let whole = messages
+        .into_iter()
+        .filter(|message| !kd_store::thread::is_left_out(message));
+    whole
+        .filter_map(|message| recorded.change(message))
+        .collect()
+}
+
+/// Like [`changed`], of all messages of a thread, one after the other.
+///
+/// # Errors
+/// If the folder of the thread cannot be listed.
+pub fn all_changed(thread: &Thread) -> Result<Vec<String>, UserError> {
+    let recorded = Recorded::since(thread, 0).unwrap_or_default();
+    let mut changed = Vec::new();
+    thread.each(|message| -> Result<(), UserError> {
+        changed.extend(recorded.change(&message));
+        Ok(())
+    })?;
+    Ok(changed)
 }
 
 /// Returns a line about forgotten messages. `None` if there are none.

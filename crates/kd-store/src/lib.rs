@@ -42,6 +42,7 @@ pub mod prices;
 pub mod private;
 pub mod programs;
 pub mod queue;
+pub mod recorded;
 pub mod reviews;
 pub mod run_record;
 pub mod seal;

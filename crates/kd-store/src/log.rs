@@ -18,7 +18,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
 /// Bytes of a log that are read first for the newest turns.
-const TURNS_BYTES: u64 = 64 << 10;
+pub(crate) const TURNS_BYTES: u64 = 64 << 10;
 
 /// Writes a thread's log.
 #[derive(Debug)]
@@ -135,6 +135,11 @@ pub fn read_last(thread: &Thread, bytes: u64) -> Result<Logged, Error> {
     Ok(logged)
 }
 
+/// Returns whether the last bytes of a thread's log are all that is ever read of it.
+pub(crate) fn is_whole(thread: &Thread, bytes: u64) -> bool {
+    bytes >= size(thread).min(bounds::EVENTS.bytes)
+}
+
 /// Reads from a thread's log the turns of its messages, from a number up to the newest: their requests and their
 /// ends, without texts. The log is read backwards, up to the question of the first of these turns.
 ///
@@ -144,7 +149,7 @@ pub fn turns_since(thread: &Thread, seq: u32) -> Result<Vec<Record>, Error> {
     let mut bytes = TURNS_BYTES;
     loop {
         let mut records = Vec::new();
-        let mut is_whole = bytes >= size(thread).min(bounds::EVENTS.bytes);
+        let mut is_whole = is_whole(thread, bytes);
         each_record(thread, bytes, |record, _| {
             if let Event::MessageAdded { message, .. } = &record.event {
                 is_whole |= message.is_king() && message.seq <= seq;

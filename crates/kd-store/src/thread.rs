@@ -759,11 +759,19 @@ fn has_doubles(entries: &[Entry]) -> bool {
     entries.windows(2).any(|pair| pair[0].seq == pair[1].seq)
 }
 
+/// The end of the note that replaces the text of a message.
+const LEFT_OUT: &str = "; `kd export` writes all of it]";
+
+/// Returns whether a note replaces the text of a message, because newer ones fill the limit.
+pub fn is_left_out(message: &Message) -> bool {
+    message.body.starts_with('[') && message.body.ends_with(LEFT_OUT)
+}
+
 /// Replaces a message's text by a note, because newer ones fill the limit.
 fn left_out(message: Message) -> Message {
     let size = kd_core::size::size(message.body.len() as u64);
     let body = format!(
-        "[{size} left out: with newer messages the thread is larger than {} MiB; `kd export` writes all of it]",
+        "[{size} left out: with newer messages the thread is larger than {} MiB{LEFT_OUT}",
         TOGETHER_BYTES_MAX >> 20
     );
     Message {

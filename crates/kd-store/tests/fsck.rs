@@ -529,3 +529,78 @@ fn copies_of_attachments_are_known_and_those_that_are_missing_or_changed_are_fou
     symlink("/etc/hosts", folder.join(&*changed.copy)).unwrap();
     assert!(kinds(&stage.check()).contains(&(Kind::Unreadable, changed.copy.to_string())));
 }
+
+/// Writes messages and their records, with padding between them.
+fn recorded_thread(dir: &Path, padding: usize) -> (Thread, Vec<kd_core::Message>) {
+    let thread = thread(dir, &["claude"]);
+    let mut log = kd_store::EventLog::open(&thread).unwrap();
+    let mut messages = Vec::new();
+    for (from, body) in [(KING, "Which?"), ("claude", "This, 101 times.  \n\nBye")] {
+        let message = thread.append(&draft(from, body)).unwrap();
+        let record = |event| kd_core::Record {
+            v: kd_core::event::FORMAT,
+            seq: 1,
+            ts: jiff::Timestamp::UNIX_EPOCH,
+            thread: thread.id().clone(),
+            event,
+        };
+        let notice = || kd_core::Event::OpRefused {
+            why: "x".repeat(1000),
+        };
+        let added = kd_core::Event::MessageAdded {
+            message: message.clone(),
+            turn: None,
+            found: false,
+        };
+        log.append(&[record(added)]).unwrap();
+        let more: Vec<_> = (0..padding).map(|_| record(notice())).collect();
+        log.append(&more).unwrap();
+        messages.push(message);
+    }
+    (thread, messages)
+}
+
+#[test]
+fn a_message_with_other_words_than_were_recorded_is_a_problem() {
+    for padding in [0, 300] {
+        let dir = tempfile::tempdir().unwrap();
+        let (thread, messages) = recorded_thread(dir.path(), padding);
+        let place = layout(dir.path()).threads().unwrap().remove(0);
+        let look = || {
+            age(&thread.path().join("0002-claude.md"));
+            kinds(&fsck::check(&place, PATIENCE).unwrap())
+        };
+        assert_eq!(look(), []);
+        let file = thread.path().join("0002-claude.md");
+        let text = fs::read_to_string(&file).unwrap();
+        // Spaces at the ends of lines are no words.
+        fs::write(&file, text.replace("times.", "times.  ")).unwrap();
+        assert_eq!(look(), []);
+        fs::write(&file, text.replace("101", "999")).unwrap();
+        let report = fsck::check(&place, PATIENCE).unwrap();
+        assert_eq!(
+            kinds(&report),
+            [(Kind::OtherWords, "0002-claude.md".into())]
+        );
+        let what = "message 2 of claude has other words than were recorded";
+        assert_eq!(report.findings[0].what, what);
+        assert!(report.findings[0].is_open());
+        // The end of the log is enough for the newest message.
+        let changed = |seq, of: &kd_core::Message| {
+            let recorded = kd_store::recorded::Recorded::since(&thread, seq).unwrap();
+            recorded.change(of)
+        };
+        let mut edited = messages[1].clone();
+        assert_eq!(changed(2, &edited), None);
+        edited.body = "Another".into();
+        assert_eq!(changed(2, &edited).as_deref(), Some(what));
+        let mut first = messages[0].clone();
+        first.body = "Another".into();
+        assert!(changed(1, &first).is_some() && changed(2, &first).is_none());
+        // Words that were forgotten cannot be compared.
+        let log = thread.path().join(".kd-events.jsonl");
+        let lines = fs::read_to_string(&log).unwrap();
+        fs::write(&log, lines.replace("This, 101 times.", "[forgotten]")).unwrap();
+        assert_eq!(look(), []);
+    }
+}

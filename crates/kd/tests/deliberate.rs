@@ -302,6 +302,65 @@ fn a_record_that_was_changed_does_not_agree() {
     assert!(replayed.out.contains("differ"), "{}", replayed.out);
 }
 
+#[test]
+fn what_differs_from_the_record_is_said_by_every_command_that_shows_it() {
+    let home = home(["yes", "yes", "no"]);
+    home.run(&["deliberate", "--plan", "plan.json", "--seed", "3", QUESTION]);
+    let thread = home.threads().remove(0);
+    let commands: [&[&str]; 4] = [&["show"], &["why"], &["export"], &["fsck"]];
+    for command in commands {
+        let said = home.run(command);
+        assert_eq!(said.code, Some(0), "{command:?} {}{}", said.out, said.err);
+        let all = said.out + &said.err;
+        assert!(!all.contains("record"), "{command:?} {all}");
+    }
+    assert_eq!(home.run(&["why", "--json"]).json()["agrees"], true);
+    let mut files: Vec<_> = std::fs::read_dir(&thread)
+        .expect("a folder")
+        .map(|file| file.expect("a file").path())
+        .collect();
+    files.retain(|path| path.extension().is_some_and(|ext| ext == "md"));
+    files.sort();
+    let last = files.last().expect("a message");
+    let text = std::fs::read_to_string(last).expect("a message");
+    std::fs::write(last, text.trim_end().to_owned() + " Not.\n").expect("written");
+    let words = format!("message {} of", files.len());
+    for command in commands {
+        let said = home.run(command);
+        let code = i32::from(command == ["fsck"]);
+        assert_eq!(
+            said.code,
+            Some(code),
+            "{command:?} {}{}",
+            said.out,
+            said.err
+        );
+        let all = (said.out + &said.err).replace('\n', " ");
+        assert!(all.contains(&words), "{command:?} {all}");
+        assert!(
+            all.contains("other words than were recorded"),
+            "{command:?} {all}"
+        );
+    }
+    for command in [&["show", "--json"][..], &["why", "--json"]] {
+        let changed = home.run(command).json()["changed_messages"].clone();
+        assert_eq!(changed.as_array().map(Vec::len), Some(1), "{command:?}");
+    }
+    // An event that was changed.
+    std::fs::write(last, text).expect("written");
+    let log = thread.join(".kd-events.jsonl");
+    let text = std::fs::read_to_string(&log).expect("a log");
+    let edited = text.replacen("\\\"answer\\\":\\\"no\\\"", "\\\"answer\\\":\\\"yes\\\"", 1);
+    std::fs::write(&log, edited).expect("written");
+    let said = home.run(&["why"]);
+    let told = said.out.replace('\n', " ");
+    assert!(
+        told.contains("The record does not agree with itself"),
+        "{told}"
+    );
+    assert_eq!(home.run(&["why", "--json"]).json()["agrees"], false);
+}
+
 /// Returns the output of `kd replay` after a change to a record.
 fn replayed_after(change: impl Fn(&std::path::Path)) -> String {
     let home = home(["yes", "yes", "no"]);

@@ -9,6 +9,7 @@ use crate::frontmatter::{self, Flaw};
 use crate::index::{self, Entry};
 use crate::layout::{self, Expected, Layout, Place};
 use crate::meta::Meta;
+use crate::recorded::Recorded;
 use crate::stream;
 use crate::thread::{self, Thread};
 use kd_core::Message;
@@ -34,6 +35,7 @@ pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error>
         });
     }
     let entries = index::list(&open)?;
+    let recorded = recorded(place, &entries);
     let mut findings = Vec::new();
     let mut messages = Vec::new();
     let mut first = None;
@@ -53,6 +55,9 @@ pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error>
             let at = parsed.at.unwrap_or(time);
             first = first.min(Some(at)).or(Some(at));
             let mut message = parsed.into_message(entry.seq, entry.sender(), time);
+            if let Some(what) = recorded.change(&message) {
+                findings.push(found(Kind::OtherWords, path.clone(), what, None));
+            }
             // Old files have no status: there the text tells whether it is an answer.
             if message.status.is_some() {
                 message.body = Text::default();
@@ -79,6 +84,15 @@ pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error>
         messages: messages.len(),
         findings,
     })
+}
+
+/// Returns the messages that the thread's log recorded. A log that cannot be read records nothing: messages count without
+/// it, and whatever is wrong with the file is a finding of its own.
+fn recorded(place: &Place, entries: &[Entry]) -> Recorded {
+    let first = entries.iter().map(|entry| entry.seq).min();
+    let read = first.zip(Thread::open(place).ok());
+    let read = read.and_then(|(first, thread)| Recorded::since(&thread, first).ok());
+    read.unwrap_or_default()
 }
 
 /// Checks the branch's state and the sessions of its members.

@@ -55,6 +55,8 @@ pub enum Kind {
     NoCopy,
     /// A copy of a picture or document has other bytes than its name says. Members are not shown it.
     OddCopy,
+    /// The words of a message differ from those that its thread's log recorded: one of the two was edited.
+    OtherWords,
     /// An unknown file or folder. It is left alone.
     Alien,
 }
@@ -83,6 +85,7 @@ impl Kind {
             Kind::StrayChoice => "stray_choice",
             Kind::NoCopy => "no_copy",
             Kind::OddCopy => "odd_copy",
+            Kind::OtherWords => "other_words",
             Kind::Alien => "alien",
         }
     }

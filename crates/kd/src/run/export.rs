@@ -1,6 +1,7 @@
 //! `kd export`: exports a thread as one document.
 
 use super::here::Here;
+use super::notices::tell_changed;
 use crate::args::export::Export;
 use crate::error::Error;
 use kd_app::export::{Format, write_redacted};
@@ -17,6 +18,9 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
         true => with_forks(&layout, open, here)?,
         false => vec![open],
     };
+    for thread in &forks {
+        tell_changed(&kd_app::threads::all_changed(thread)?);
+    }
     let mut redactor = match args.redact {
         true => Some(redactor(&forks, here)?),
         false => None,

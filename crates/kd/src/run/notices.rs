@@ -18,6 +18,20 @@ pub(super) fn notice_line(text: &str) {
     say(&inert(&clean::line(text)));
 }
 
+/// Maximum changed messages that are named.
+const CHANGED_MAX: usize = 5;
+
+/// Says on stderr which messages differ from what their thread's log recorded.
+pub(super) fn tell_changed(changed: &[String]) {
+    for line in changed.iter().take(CHANGED_MAX) {
+        notice_line(&format!("note: {line}"));
+    }
+    if let Some(more) = changed.len().checked_sub(CHANGED_MAX).filter(|n| *n > 0) {
+        let messages = kd_app::words::count(more as u64, "other message");
+        notice_line(&format!("note: {messages} differ from the record too"));
+    }
+}
+
 /// Writes lines of prose to stderr, on a terminal wrapped between their words.
 pub(super) fn say(text: &str) {
     let columns = kd_tui::terminal::size_of_stderr().map(|(columns, _)| columns.into());

@@ -1,6 +1,7 @@
 //! `kd show`: shows the messages of a thread, on a terminal as in live output, in a pipe as one Markdown document.
 
 use super::here::Here;
+use super::notices::tell_changed;
 use crate::args::council::Show;
 use crate::error::Error;
 use crate::face::json;
@@ -45,6 +46,8 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
         Vec::new()
     };
     let promised = promised(&thread, turns);
+    let changed = kd_app::threads::changed(&thread, turns.iter().flat_map(|turn| turn.iter()));
+    tell_changed(&changed);
     let mut out = crate::out::stdout().lock();
     if args.json {
         let messages: Vec<&Message> = turns.iter().flat_map(|t| t.iter()).collect();
@@ -68,6 +71,9 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
         let forgotten = thread.meta().forgotten();
         if !forgotten.is_empty() {
             object["forgotten"] = serde_json::json!(forgotten);
+        }
+        if !changed.is_empty() {
+            object["changed_messages"] = serde_json::json!(changed);
         }
         if !promised.is_empty() {
             object["promised_then"] = serde_json::json!(promised);

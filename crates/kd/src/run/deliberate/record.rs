@@ -1,6 +1,7 @@
 //! `kd replay` and `kd why`: inspect a deliberation's record in its thread.
 
 use super::super::here::Here;
+use super::super::notices::tell_changed;
 use super::whatif;
 use crate::args::deliberate::{Format, Replay, Why};
 use crate::error::Error;
@@ -139,8 +140,16 @@ const FOUND_CHARS_MAX: usize = 80;
 pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
     let (open, records) = records(here, args.id.as_deref())?;
     let report = View::of(&records).report;
+    let is_whole = open.meta().forgotten().is_empty();
+    let changed = match is_whole {
+        true => deliberation::changed_messages(&records, &open.messages()?.messages),
+        // What was forgotten is said below.
+        false => kd_app::threads::all_changed(&open)?,
+    };
+    let agrees = deliberation::replay(&records).is_none_or(|again| again.difference.is_none());
     let mut out = crate::out::stdout().lock();
     if let Some(format) = args.export {
+        tell_changed(&changed);
         let text = |form| Ok::<_, Error>(export::text(form, &report, &open.messages()?.messages)?);
         let text = match format {
             Format::Md => text(Form::Markdown)?,
@@ -158,6 +167,8 @@ pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
             "explanation": deliberation::why(&report),
             "robustness": whatif::sentence(&records, &report),
             "forgotten": open.meta().forgotten(),
+            "changed_messages": changed,
+            "agrees": agrees,
         });
         writeln!(out, "{}", json::text(&explained, true)?)?;
         return Ok(Exit::Done);
@@ -165,6 +176,13 @@ pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
     let mut lines = deliberation::why(&report);
     lines.extend(whatif::sentence(&records, &report).map(|line| format!("{line}.")));
     lines.extend(kd_app::threads::shortened(&open));
+    lines.extend(changed.iter().map(|line| format!("Changed since: {line}.")));
+    if !agrees && is_whole {
+        lines.push(
+            "The record does not agree with itself: `kd replay` shows the first difference."
+                .to_owned(),
+        );
+    }
     let columns = io::stdout().is_terminal().then(|| here.columns());
     for line in lines {
         let line = clean::line(&line);
