@@ -116,6 +116,7 @@ mod tests {
             },
             votes: Default::default(),
             missing_votes: Vec::new(),
+            independent: None,
             chance: Chance {
                 share,
                 low: 0.0,

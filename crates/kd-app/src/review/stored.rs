@@ -127,7 +127,7 @@ pub fn mark(
     let old = reviews.mark(Mark {
         id: finding.id.clone(),
         verdict,
-        agreeing: finding.agreeing(),
+        agreeing: finding.independent(),
         of: kept.reviewers_of(finding),
         thread: kept.thread.clone(),
         at: Timestamp::now(),

@@ -251,6 +251,10 @@ pub struct Reported {
     pub missing_votes: Vec<String>,
     /// The probability that the finding is real.
     pub chance: Chance,
+    /// The number of different models among the members that made it; `None` if each is another one. Members of one vendor
+    /// or of one model count once in `chance`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub independent: Option<u32>,
     /// The number of members that reviewed the part of the change with the finding; `None` if all reviewers did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u32>,
@@ -289,6 +293,12 @@ impl Reported {
     /// not everybody could.
     pub fn is_unconfirmed(&self) -> bool {
         self.agreeing() < 2 && self.votes_for(Vote::Real) == 0 && !self.missing_votes.is_empty()
+    }
+
+    /// Counts the members that found it, those of one vendor or model once: their agreement says less than that of the
+    /// products in the published table.
+    pub fn independent(&self) -> u32 {
+        self.independent.unwrap_or_else(|| self.agreeing())
     }
 
     /// Counts the votes of this kind.

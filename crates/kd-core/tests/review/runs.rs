@@ -173,6 +173,59 @@ fn a_missing_vote_is_no_vote_against_a_finding() {
     }
 }
 
+/// The backend and the model of a member.
+type Served = (&'static str, Option<&'static str>);
+
+/// Backends and models of ann and bob, who make the same finding, and how many of the two count.
+const ALIKE: &[([Served; 2], u32)] = &[
+    ([("scripted", None), ("scripted", None)], 2),
+    ([("svc", Some("good")), ("svc", Some("good"))], 1),
+    ([("svc", Some("good")), ("other", Some("good"))], 1),
+    ([("svc", Some("good")), ("svc", Some("better"))], 2),
+    (
+        [
+            ("anthropic", Some("claude-opus-4-1")),
+            ("openrouter", Some("anthropic/claude-haiku-4-5")),
+        ],
+        1,
+    ),
+    (
+        [
+            ("claude_code", None),
+            ("anthropic", Some("claude-sonnet-4-5")),
+        ],
+        1,
+    ),
+    ([("claude_code", None), ("codex", None)], 2),
+    ([("local", None), ("local", None)], 1),
+];
+
+#[test]
+fn members_of_one_model_count_once_and_votes_do_not_count() {
+    for (members, models) in ALIKE {
+        for vote in ["real", "not real", "cannot tell"] {
+            let mut open = review(&["ann", "bob", "cyd"]);
+            for (member, (backend, model)) in open.members.iter_mut().zip(members) {
+                member.backend = (*backend).to_owned();
+                member.model = model.map(str::to_owned);
+            }
+            let ran = run(open, |name, request| {
+                Reply::Text(match (kind(request), name) {
+                    ("findings", "cyd") => findings(&[]),
+                    ("findings", _) => findings(&[finding("src/sum.rs", 3, LOOP, OFF)]),
+                    _ => votes(request, |_| vote),
+                })
+            });
+            let found = &ran.report.findings[0];
+            let at = format!("{members:?} {vote}");
+            assert_eq!(found.agreeing(), 2, "{at}");
+            assert_eq!(found.independent(), *models, "{at}");
+            assert_eq!(found.independent.is_none(), *models == 2, "{at}");
+            assert_eq!(found.chance, chance(*models, 3, &Marks::default()), "{at}");
+        }
+    }
+}
+
 #[test]
 fn replies_in_pieces_are_read_as_whole_ones() {
     let members = ["ann", "bob", "cyd"];

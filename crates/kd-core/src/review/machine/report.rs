@@ -1,8 +1,10 @@
 //! The report at the end of a review.
 
 use super::Review;
+use crate::models;
 use crate::review::chance::chance;
 use crate::review::{Cluster, MemberSum, REPORT_VERSION, Report, Reported, Vote, counted, message};
+use crate::seating::LOCAL;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Review {
@@ -15,17 +17,18 @@ impl Review {
         let clusters = std::mem::take(&mut self.clusters);
         for ((at, cluster), votes) in clusters.into_iter().enumerate().zip(votes) {
             let of = self.reviewed(at);
-            let mut reported = Reported {
+            let makers = cluster.makers();
+            let models = self.models(&makers);
+            findings.push(Reported {
                 id: message::id(&cluster),
                 severity: Some(cluster.severity()),
                 missing_votes: self.without_vote(&cluster, &votes),
+                independent: (models < makers.len()).then_some(count(models)),
+                chance: chance(count(models), count(of), &self.open.marks),
+                of: (of < all).then_some(count(of)),
                 cluster,
                 votes,
-                chance: chance(1, count(of), &self.open.marks),
-                of: (of < all).then_some(count(of)),
-            };
-            reported.chance = chance(reported.agreeing(), count(of), &self.open.marks);
-            findings.push(reported);
+            });
         }
         findings.sort_by(|a, b| {
             (b.chance.share.total_cmp(&a.chance.share))
@@ -79,6 +82,21 @@ impl Review {
                 .collect(),
             notices: self.notices.clone(),
         }
+    }
+
+    /// Counts the models of these members. Members of one vendor count as one, as in a deliberation: they make the same
+    /// mistakes. So do members without a model of their own that the built-in one answers for.
+    fn models(&self, names: &[&str]) -> usize {
+        let members = self.open.members.iter();
+        let members = members.filter(|member| names.contains(&member.name.as_str()));
+        let kin = members.map(|member| {
+            let agent = match member.backend == LOCAL {
+                true => LOCAL,
+                false => member.name.as_str(),
+            };
+            models::kin(&member.backend, member.model.as_deref(), agent)
+        });
+        kin.collect::<BTreeSet<String>>().len()
     }
 
     /// Returns the members that reviewed and did neither make a finding nor vote on it: their requests failed, were

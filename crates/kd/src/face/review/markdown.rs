@@ -3,7 +3,7 @@
 //! Members' text becomes plain text or code: all Markdown syntax is escaped, and what code hosts turn into links,
 //! mentions or commands without any syntax is broken up by an invisible character.
 
-use super::{DISMISSED, UNCONFIRMED, chance, place, severities, source, unvoted, votes};
+use super::{DISMISSED, UNCONFIRMED, alike, chance, place, severities, source, unvoted, votes};
 use kd_app::review::report::Kept;
 use kd_app::words::count;
 use kd_core::build_log::inert;
@@ -113,6 +113,9 @@ fn body(kept: &Kept, finding: &Reported, about: &Finding) -> String {
         source(&finding.chance),
         text(&finding.makers().join(", "))
     );
+    if let Some(alike) = alike(finding) {
+        let _ = write!(out, " Note: {alike}.");
+    }
     if !finding.votes.is_empty() {
         let _ = write!(out, " Votes: {}.", text(&votes(finding)));
     }

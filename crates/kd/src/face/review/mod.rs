@@ -75,6 +75,18 @@ fn unvoted(finding: &Reported) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
+/// Says that members of one model count once.
+fn alike(finding: &Reported) -> Option<String> {
+    let models = finding.independent?;
+    let found = finding.agreeing();
+    Some(match models {
+        1 => format!("its {found} finders are of one model or vendor, and count once"),
+        models => {
+            format!("its {found} finders are of {models} models or vendors, and count as {models}")
+        }
+    })
+}
+
 /// What is said of a finding that the user has dismissed.
 const DISMISSED: &str = "marked by you";
 

@@ -1,6 +1,6 @@
 //! A report as SARIF 2.1.0.
 
-use super::{DISMISSED, UNCONFIRMED, chance, source, unvoted, votes};
+use super::{DISMISSED, UNCONFIRMED, alike, chance, source, unvoted, votes};
 use kd_app::review::report::{Kept, LeftOut};
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::review::{Reported, Severity};
@@ -93,6 +93,9 @@ fn result(kept: &Kept, finding: &Reported, prints: &mut BTreeMap<String, u32>) -
         source(&finding.chance),
         finding.makers().join(", ")
     );
+    if let Some(alike) = alike(finding) {
+        said += &format!(" Note: {alike}.");
+    }
     if !finding.votes.is_empty() {
         said += &format!(" Votes: {}.", votes(finding));
     }

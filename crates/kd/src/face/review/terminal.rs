@@ -1,6 +1,6 @@
 //! A report on the terminal.
 
-use super::{DISMISSED, UNCONFIRMED, chance, place, severities, source, unvoted, votes};
+use super::{DISMISSED, UNCONFIRMED, alike, chance, place, severities, source, unvoted, votes};
 use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, wrap};
@@ -124,6 +124,9 @@ impl View<'_> {
             source(&finding.chance)
         );
         lines.extend(self.own(&figures));
+        if let Some(alike) = alike(finding) {
+            lines.extend(self.own(&alike));
+        }
         let mut said = format!("found by {}", finding.makers().join(", "));
         if !finding.votes.is_empty() {
             said += &format!(" · votes: {}", votes(finding));

@@ -84,6 +84,7 @@ fn reported(id: &str, members: &[&str], finding: &Finding) -> Reported {
         },
         votes: [("cyd".to_owned(), Vote::CannotTell)].into(),
         missing_votes: Vec::new(),
+        independent: None,
         chance: Chance {
             share: 0.54,
             low: 0.4,
@@ -873,4 +874,23 @@ fn screens() {
         "markdown",
         document(&kept, Format::Markdown, true).expect("text")
     );
+}
+
+#[test]
+fn finders_of_one_model_are_said_to_count_once() {
+    let mut one = kept(&["a claim"]);
+    one.report.findings[0].independent = Some(1);
+    for format in [
+        Format::Terminal,
+        Format::Markdown,
+        Format::Sarif,
+        Format::Github,
+    ] {
+        let text = match format {
+            Format::Terminal => terminal(&one, false, Styles::NONE, 110).join("\n"),
+            format => document(&one, format, false).expect("text"),
+        };
+        let told = "its 2 finders are of one model or vendor, and count once";
+        assert!(text.contains(told), "{text}");
+    }
 }
