@@ -500,9 +500,18 @@ fn variables_are_found_for_every_key_that_has_one() {
         "KD_DEPTH",
         "KDE_SESSION",
         "KD_",
-        "KD_AGENTS__MODEL_X",
+        "KD_SERVE_TOKEN",
+        "KD_TEST_COUNT",
     ] {
         assert_eq!(env_path(other, &files), EnvName::Other, "{other}");
+    }
+    for unknown in [
+        "KD_AGENTS__MODEL_X",
+        "KD_PROVIDERS_FAKE_PRICES_GOOD_INPUT",
+        "KD_AGENTS_ANN_ENV_TOKEN",
+        "KD_LIMITS_EVERYTHING_AND_MORE",
+    ] {
+        assert_eq!(env_path(unknown, &files), EnvName::Unknown, "{unknown}");
     }
 }
 

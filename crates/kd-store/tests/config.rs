@@ -324,6 +324,7 @@ fn the_environment_sets_what_the_table_says() {
         ("KD_COUNCIL_CHAIR", ""),
         ("KD_BASE", "/nowhere"),
         ("KD_COUNCIL_TIMOUT", "3"),
+        ("KD_PROVIDERS_FAKE_PRICES_GOOD_INPUT", "2"),
         ("PATH", "/bin"),
     ];
     let loaded = house.load_env(&env).unwrap();
@@ -342,7 +343,10 @@ fn the_environment_sets_what_the_table_says() {
     assert_eq!(config.council.chair, None);
     assert_eq!(
         loaded.notices,
-        ["KD_COUNCIL_TIMOUT is not a setting of kd; did you mean KD_COUNCIL_TIMEOUT?"]
+        [
+            "KD_COUNCIL_TIMOUT is not a setting of kd; did you mean KD_COUNCIL_TIMEOUT?",
+            "KD_PROVIDERS_FAKE_PRICES_GOOD_INPUT sets nothing: no setting has a variable of this name; `kd config set` sets keys without one, such as prices",
+        ]
     );
     assert_eq!(
         loaded.origins.of(&path("local.threads")).to_string(),

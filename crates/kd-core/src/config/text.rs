@@ -21,6 +21,7 @@ const ENV_OTHERS: &[&str] = &[
     "KD_NOW",
     "KD_BASE",
     "KD_BATCH_STORE",
+    "KD_SERVE_TOKEN",
     "KD_ROLE",
     "KD_AGENT_NAME",
     "KD_DEPTH",
@@ -40,6 +41,8 @@ pub enum EnvName {
     OwnFile(KeyPath),
     /// Possibly a mistyped setting, with the name that was probably meant.
     Mistyped(String),
+    /// Begins like a setting, and sets none: a key without a variable, such as a price of a model, or an unknown key.
+    Unknown,
     /// Unrelated.
     Other,
 }
@@ -219,7 +222,10 @@ pub fn env_path(variable: &str, files: &Value) -> EnvName {
     let all = patterns.iter().map(|(pattern, _)| pattern.as_str());
     let all = all.filter(|name| !name.contains('<')).chain(short);
     let Some(near) = nearest(variable, all) else {
-        return EnvName::Other;
+        return match begins_like_a_setting(variable) {
+            true => EnvName::Unknown,
+            false => EnvName::Other,
+        };
     };
     let own = patterns
         .iter()
@@ -228,6 +234,21 @@ pub fn env_path(variable: &str, files: &Value) -> EnvName {
         Some((_, key)) => EnvName::OwnFile(KeyPath::new(key.pattern())),
         None => EnvName::Mistyped(near),
     }
+}
+
+/// Returns whether a variable begins with the prefix and a section of the settings. Others with the prefix may belong to
+/// scripts of the user.
+fn begins_like_a_setting(variable: &str) -> bool {
+    let rest = variable.strip_prefix(ENV_PREFIX);
+    let section = rest.and_then(|rest| Some(rest.split_once('_')?.0));
+    section.is_some_and(|section| {
+        let mut keys = KEYS.iter().filter(|key| key.reader == Reader::Kd);
+        keys.any(|key| {
+            key.pattern()
+                .next()
+                .is_some_and(|part| part.to_uppercase() == section)
+        })
+    })
 }
 
 fn name_from_env(in_env: &str, section: Option<&Value>, is_action: bool) -> String {

@@ -343,6 +343,12 @@ impl Stack {
                     ));
                     continue;
                 }
+                EnvName::Unknown => {
+                    self.notices.push(format!(
+                        "{name} sets nothing: no setting has a variable of this name; `kd config set` sets keys without one, such as prices"
+                    ));
+                    continue;
+                }
                 EnvName::OwnFile(path) => {
                     self.notices.push(format!(
                         "{name} has no effect: only your own settings file sets {path}"
