@@ -194,6 +194,11 @@ impl From<io::Error> for UserError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::new(ErrorKind::ClosedPipe, "output was closed"),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::new(ErrorKind::Io, "the output could not be written")
+                    .because(error)
+                    .next("free space on the disk of the output, then run the command again")
+            }
             _ => Self::new(ErrorKind::Io, "the output could not be written").because(error),
         }
     }

@@ -30,8 +30,13 @@ pub fn write_with<E: From<UserError> + From<std::io::Error>>(
             ErrorKind::Output,
             format!("{} could not be written", path.display()),
         )
+        .next(match e.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                "free space there, or give -o a name on another disk"
+            }
+            _ => "give -o a name in a folder that exists and can be written",
+        })
         .because(e)
-        .next("give -o a name in a folder that exists and can be written")
     };
     // Below `.kd` no link is allowed at all.
     let here = env.folder().ok();
@@ -56,7 +61,7 @@ pub fn write_with<E: From<UserError> + From<std::io::Error>>(
     if is_of_kernel(&folder) {
         let target = folder.join(name);
         let file = std::fs::OpenOptions::new().append(true).open(target);
-        return write(&mut file.map_err(failed)?);
+        return noting(file.map_err(failed)?, failed, write);
     }
     let target = folder.join(name);
     let old = target.symlink_metadata().map(|meta| meta.file_type());
@@ -75,12 +80,58 @@ pub fn write_with<E: From<UserError> + From<std::io::Error>>(
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(&folder).map_err(failed)?;
-    let mut out = std::io::BufWriter::new(file.as_file_mut());
-    write(&mut out)?;
-    out.flush().map_err(failed)?;
-    drop(out);
+    let out = std::io::BufWriter::new(file.as_file_mut());
+    noting(out, failed, write)?;
     file.persist(&target).map_err(|e| failed(e.error))?;
     Ok(())
+}
+
+/// Lets a callback write. It does not know the file, so the error of writing is made here; that nobody reads any more is
+/// no error of the file.
+fn noting<E: From<UserError> + From<std::io::Error>>(
+    out: impl Write,
+    failed: impl Fn(std::io::Error) -> UserError,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut out = Noting { out, fault: None };
+    let mut written = write(&mut out);
+    if written.is_ok() {
+        written = out.flush().map_err(E::from);
+    }
+    let is_closed = |fault: &std::io::Error| fault.kind() == std::io::ErrorKind::BrokenPipe;
+    match (written, out.fault.take()) {
+        (Err(_), Some(fault)) if !is_closed(&fault) => Err(failed(fault).into()),
+        (written, _) => written,
+    }
+}
+
+/// A writer that keeps the error of its file.
+struct Noting<W> {
+    out: W,
+    fault: Option<std::io::Error>,
+}
+
+impl<W: Write> Noting<W> {
+    fn note<T>(&mut self, done: std::io::Result<T>) -> std::io::Result<T> {
+        done.inspect_err(|error| {
+            self.fault = Some(match error.raw_os_error() {
+                Some(code) => std::io::Error::from_raw_os_error(code),
+                None => std::io::Error::new(error.kind(), error.to_string()),
+            });
+        })
+    }
+}
+
+impl<W: Write> Write for Noting<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let done = self.out.write(bytes);
+        self.note(done)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let done = self.out.flush();
+        self.note(done)
+    }
 }
 
 /// Opens a file that [`write_with`] has written, to append to it. A link is not followed.
@@ -241,6 +292,23 @@ mod tests {
 
     fn write(path: &Path, bytes: &[u8]) -> Result<(), UserError> {
         super::write(path, bytes, &Env::process())
+    }
+
+    #[test]
+    fn a_full_disk_is_told_with_the_file_and_what_to_do() {
+        let error = write(Path::new("/dev/full"), b"answer").expect_err("it is full");
+        assert_eq!(error.what, "/dev/full could not be written");
+        let said = error.as_line();
+        assert!(said.contains("No space left"), "{said}");
+        assert!(said.contains("free space there"), "{said}");
+        // The error of a callback that has nothing to do with the file stays.
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("out.md");
+        let error = write_with(&file, &Env::process(), |_| {
+            Err(UserError::usage("no answer"))
+        });
+        assert_eq!(error.expect_err("the callback's").what, "no answer");
+        assert!(!file.exists());
     }
 
     #[test]
