@@ -120,8 +120,11 @@ impl Change {
     /// Parses a diff. If it applies to a commit that git has, the whole files are known.
     fn of_file(path: &Path, folder: &Path, env: &Env) -> Result<Self, UserError> {
         let named = named_source(path);
-        let text = infile::read(path, FILE_BYTES_MAX)
-            .map_err(|e| UserError::usage(format!("the diff {named} cannot be read")).because(e))?;
+        let text = infile::read(path, FILE_BYTES_MAX).map_err(|e| {
+            UserError::new(ErrorKind::Io, format!("the diff {named} cannot be read"))
+                .because(e)
+                .next("name the file of a unified diff, or `-` for stdin")
+        })?;
         let plain = diff::without_colors(&text);
         let diff = parse(&String::from_utf8_lossy(&plain), &named)?;
         let told = told(&diff, plain.len() < text.len());

@@ -3,6 +3,7 @@
 mod change;
 mod condition;
 mod cost;
+mod earlier;
 mod git;
 mod kinds;
 mod names;
@@ -16,6 +17,7 @@ mod stored;
 
 pub use condition::Condition;
 pub use cost::Estimate;
+pub use earlier::may_replace;
 pub use request::{ChangeRequest, ReviewRequest};
 pub use stored::{Mark, Reviews, Verdict, find, mark, read, reviews};
 

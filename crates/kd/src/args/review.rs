@@ -110,6 +110,9 @@ pub(crate) struct Shown {
     /// Write the report to a file, in the format of --format, or of its name: .md, .json or .sarif
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Let -o replace a file that is no earlier report
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
     /// Also show findings that only one member saw
     #[arg(long)]
     pub(crate) all: bool,

@@ -740,8 +740,6 @@ fn a_dry_run_and_bad_input_ask_nobody() {
         &["--staged"],
         &["--pr", "cut.diff"],
         &["--pr", "none.diff"],
-        &["--pr", "gone.diff"],
-        &["--pr", "src"],
         &["--staged", "--pr", "none.diff"],
         &["main..topic", "--staged"],
         &["--fail-on", "P>2"],
@@ -760,6 +758,10 @@ fn a_dry_run_and_bad_input_ask_nobody() {
         // Programs get errors as JSON, on stdout.
         let told = format!("{}{}", said.out, said.err);
         assert!(told.contains("error"), "{args:?}: {told}");
+    }
+    for unreadable in ["gone.diff", "src"] {
+        let said = home.run(&["review", "--pr", unreadable]);
+        assert_eq!(said.code, Some(1), "{unreadable}: {}", said.err);
     }
     assert_eq!(
         home.run(&["review", "show"]).code,
@@ -1019,6 +1021,50 @@ fn a_line_that_members_do_not_see_whole_is_told() {
         said.out,
         said.err
     );
+}
+
+#[test]
+fn a_report_replaces_an_earlier_one_and_no_other_file() {
+    let home = home();
+    let formats = [
+        ("r.md", "markdown"),
+        ("r.json", "json"),
+        ("e.json", "jsonl-events"),
+        ("r.sarif", "sarif"),
+        ("g.json", "github"),
+        ("l.json", "gitlab"),
+    ];
+    ok(&home.run(&["review", "-q"]));
+    for (file, format) in formats {
+        let args = ["review", "show", "-o", file, "--format", format];
+        ok(&home.run(&args));
+        ok(&home.run(&args));
+    }
+    // A report in another format is one too, and so is an empty file.
+    ok(&home.run(&["review", "show", "-o", "r.json", "--format", "sarif"]));
+    write(&home, "empty.md", "");
+    ok(&home.run(&["review", "show", "-o", "empty.md"]));
+    for (name, text) in [
+        ("mine.md", "# Review of my holidays\n\nThey were fine.\n"),
+        ("mine.json", "{\"version\": 1}\n"),
+        ("mine.sarif", "{}"),
+    ] {
+        write(&home, name, text);
+        for command in [&["review", "-q"][..], &["review", "show"]] {
+            let args = [command, &["-o", name]].concat();
+            let said = home.run(&args);
+            assert_eq!(said.code, Some(1), "{args:?} {}", said.err);
+            let told = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
+            let what = format!("{name} exists, and is no report of a review");
+            assert!(told.contains(&what) && told.contains("--force"), "{told}");
+            let left = std::fs::read_to_string(home.work().join(name));
+            assert_eq!(left.expect("read"), text);
+        }
+        ok(&home.run(&["review", "show", "-o", name, "--force"]));
+    }
+    let gone = home.run(&["review", "--pr", "not-there.diff"]);
+    assert_eq!(gone.code, Some(1), "{}", gone.err);
+    assert!(gone.err.contains("not-there.diff"), "{}", gone.err);
 }
 
 #[test]

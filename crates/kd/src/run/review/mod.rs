@@ -64,9 +64,18 @@ fn file_format(path: &Path, format: Format) -> Result<Format, Error> {
     }
 }
 
+/// Fails if a report would replace another file, unless the user says so.
+fn may_replace(shown: &Shown, here: &Here) -> Result<(), Error> {
+    match &shown.output {
+        Some(path) if !shown.force => Ok(review::may_replace(path, here)?),
+        _ => Ok(()),
+    }
+}
+
 /// Prints or writes a report.
 fn give(kept: &Kept, shown: &Shown, here: &Here) -> Result<(), Error> {
     if let Some(path) = &shown.output {
+        may_replace(shown, here)?;
         let text = document(kept, file_format(path, shown.format)?, shown.all)?;
         return Ok(outfile::write(path, text.as_bytes(), here)?);
     }
@@ -152,7 +161,10 @@ fn run_review(args: &Review, here: &Here) -> Result<Exit, Error> {
     let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;
     match args.dry_run {
         true => has_no_report(&args.shown)?,
-        false => outfile::check(args.shown.output.as_deref(), here)?,
+        false => {
+            outfile::check(args.shown.output.as_deref(), here)?;
+            may_replace(&args.shown, here)?;
+        }
     }
     if let Some(path) = &args.shown.output {
         file_format(path, args.shown.format)?;
