@@ -135,7 +135,7 @@ pub enum Event {
         /// The recipients.
         to: Address,
     },
-    /// The user took back a waiting message: it was not sent.
+    /// A message of the user was not sent: the user took it back while it waited, or it could not be written.
     SayTakenBack {
         /// The text.
         body: String,

@@ -262,8 +262,9 @@ impl View {
                 self.waiting.push_back((body.clone(), to.clone()));
                 self.turns_end();
             }
-            Event::SayTakenBack { .. } => {
-                self.waiting.pop_back();
+            Event::SayTakenBack { body, .. } => {
+                // A message that could not be written may not have waited.
+                self.waiting.pop_back_if(|(waits, _)| waits == body);
             }
             Event::TurnQueued {
                 turn,

@@ -694,8 +694,8 @@ impl App {
                 self.log.came(true);
             }
             Event::SayQueued { .. } => self.is_said(fx),
-            Event::SayTakenBack { body, .. } => self.take_back(body),
-            Event::OpRefused { .. } | Event::SaveFailed { turn: None, .. } => self.give_back(),
+            Event::SayTakenBack { body, .. } => self.come_back(body),
+            Event::OpRefused { .. } => self.give_back(),
             Event::FloorYielded { outcome, .. } => {
                 let how = match outcome {
                     kd_core::event::Outcome::Complete => "every member has answered",

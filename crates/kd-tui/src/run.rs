@@ -244,10 +244,15 @@ impl Stage {
         self.tell(Msg::Now(Timestamp::now()));
         let go_on = self.tell(Msg::Input(input));
         self.wish_frame(ECHO, Duration::ZERO);
-        if self.app.editor.draft() != self.draft.as_str() && self.draft_due.is_none() {
+        self.wish_draft();
+        go_on
+    }
+
+    /// Schedules the saving of a draft that has changed.
+    fn wish_draft(&mut self) {
+        if self.draft_due.is_none() && self.app.editor.draft() != self.draft.as_str() {
             self.draft_due = Some(Instant::now() + DRAFT);
         }
-        go_on
     }
 
     fn message(&mut self, message: AppMessage) -> bool {
@@ -282,6 +287,7 @@ impl Stage {
             },
         };
         self.wish_frame(ECHO, Duration::ZERO);
+        self.wish_draft();
         go_on
     }
 
@@ -295,7 +301,12 @@ impl Stage {
     /// Handles an update. Returns false if the session has ended and the screen was waiting for that.
     fn hear(&mut self, update: Option<Update>) -> bool {
         match update {
-            Some(Update::Record(record)) => self.tell(Msg::Record(record)),
+            Some(Update::Record(record)) => {
+                let go_on = self.tell(Msg::Record(record));
+                // A message that was not sent is a draft again.
+                self.wish_draft();
+                go_on
+            }
             Some(Update::Lagged(view)) => self.tell(Msg::Lagged(view)),
             None => {
                 self.updates = None;

@@ -990,6 +990,30 @@ fn what_is_taken_back_goes_before_what_is_written() {
 }
 
 #[test]
+fn a_message_that_cannot_be_written_comes_back_once_with_those_behind_it() {
+    let mut play = Play::new(vec![]);
+    play.turn(1, "claude");
+    play.keys(b"one\r");
+    let to = Address::All;
+    let body = "one".to_owned();
+    play.hear(Event::SayQueued { body, to });
+    // Sent a moment ago: nothing confirms yet that it waits.
+    play.keys(b"//two\r");
+    play.hear(Event::SaveFailed {
+        turn: None,
+        why: "no space left".to_owned(),
+    });
+    for body in ["/two", "one"].map(str::to_owned) {
+        let to = Address::All;
+        play.hear(Event::SayTakenBack { body, to });
+    }
+    assert_eq!(play.app.editor.text(), "one\n//two");
+    assert!(!play.shows("queued") && play.shows("no space left"));
+    play.hear(Event::OpRefused { why: "no".into() });
+    assert_eq!(play.app.editor.text(), "one\n//two");
+}
+
+#[test]
 fn ctrl_c_sends_nothing_that_is_queued() {
     let mut play = Play::new(vec![]);
     play.turn(1, "claude");

@@ -797,10 +797,20 @@ impl Council {
                 let Stage::Saving(words) = &mut self.stage else {
                     return;
                 };
-                let (asked, id) = (words.ask, words.id.take());
+                let (asked, told) = (words.ask, words.told);
+                let id = words.id.take();
+                let (body, to) = (std::mem::take(&mut words.body), words.to.clone());
                 self.stage = Stage::Idle;
-                fx.commands.extend(id.map(|id| Command::Forget { id }));
                 fx.events.push(Event::SaveFailed { turn: None, why });
+                if self.closed && told && id.is_some() {
+                    // It stays kept: the next session sends it.
+                    fx.events.push(notice(stays(1)));
+                } else {
+                    // What waits behind it must not overtake it.
+                    self.take_back(fx);
+                    fx.commands.extend(id.map(|id| Command::Forget { id }));
+                    fx.events.push(Event::SayTakenBack { body, to });
+                }
                 if asked {
                     fx.events.push(Event::FloorYielded {
                         outcome: Outcome::Failed,
@@ -923,6 +933,12 @@ fn request(rules: &PromptRules, member: &Member, history: History, manner: Manne
         writable: member.writable,
         tools: None,
     }
+}
+
+/// Tells that this many messages stay for the next session.
+fn stays(count: usize) -> String {
+    let verb = if count == 1 { "waits" } else { "wait" };
+    format!("{count} of your messages still {verb}: sent when the thread is opened again")
 }
 
 /// Returns a notice for the user.

@@ -205,10 +205,7 @@ impl Council {
         self.waiting.retain(|w| w.id.is_none());
         let left = all - self.waiting.len() + self.queue.close();
         if left > 0 {
-            let verb = if left == 1 { "waits" } else { "wait" };
-            fx.events.push(super::notice(format!(
-                "{left} of your messages still {verb}: sent when the thread is opened again"
-            )));
+            fx.events.push(super::notice(super::stays(left)));
         }
         self.drop_questions();
     }
@@ -301,7 +298,7 @@ impl Council {
     }
 
     /// Returns the waiting messages to the user.
-    fn take_back(&mut self, fx: &mut Effects) {
+    pub(super) fn take_back(&mut self, fx: &mut Effects) {
         // Newest first: prepended to each other they end up in order.
         while let Some(words) = self.waiting.pop_back() {
             fx.commands

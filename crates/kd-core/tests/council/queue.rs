@@ -214,3 +214,78 @@ fn members_who_are_gone_are_told_of() {
     assert!(bench.kept.is_empty() && bench.speaking().is_empty());
     assert!(bench.notices()[0].contains("its members are gone: @gemini still there?"));
 }
+
+/// Lets the oldest held draft fail.
+fn no_space(bench: &mut Bench) {
+    let turn = bench.held.remove(0).turn;
+    let why = "no space left".to_owned();
+    bench.feed(kd_core::Input::SaveFailed { turn, why });
+}
+
+fn came_back(bench: &Bench) -> Vec<&str> {
+    let back = bench.events.iter().filter_map(|e| match e {
+        Event::SayTakenBack { body, .. } => Some(body.as_str()),
+        _ => None,
+    });
+    back.collect()
+}
+
+#[test]
+fn a_waiting_message_that_cannot_be_written_comes_back_before_those_behind_it() {
+    let mut bench = bench(Vec::new(), Vec::new());
+    bench.say("one");
+    bench.say("two");
+    bench.say("three");
+    bench.answer("claude", "x");
+    bench.answer("codex", "y");
+    bench.hold = true;
+    bench.answer("cursor", "z");
+    bench.write_held();
+    no_space(&mut bench);
+    // The newest comes first: each is put before what is in the input.
+    assert_eq!(came_back(&bench), ["three", "two"]);
+    assert!(bench.council.is_idle() && bench.kept.is_empty() && bench.held.is_empty());
+    let view = bench
+        .events
+        .iter()
+        .fold(kd_core::view::View::default(), |mut view, event| {
+            view.fold(event);
+            view
+        });
+    assert!(view.waiting.is_empty(), "{:?}", view.waiting);
+    bench.hold = false;
+    bench.say("two");
+    assert_eq!(
+        bench.speaking().len(),
+        3,
+        "the user is asked for nothing else"
+    );
+}
+
+#[test]
+fn a_message_that_cannot_be_written_comes_back_though_another_follows_it() {
+    let mut bench = bench(Vec::new(), Vec::new());
+    bench.hold = true;
+    bench.say("one");
+    bench.say("two");
+    no_space(&mut bench);
+    assert_eq!(came_back(&bench), ["two", "one"]);
+    assert!(bench.council.is_idle() && bench.kept.is_empty());
+}
+
+#[test]
+fn while_leaving_a_waiting_message_that_cannot_be_written_stays_for_the_next_session() {
+    let mut bench = bench(Vec::new(), Vec::new());
+    bench.say("one");
+    bench.say("two");
+    bench.answer("claude", "x");
+    bench.answer("codex", "y");
+    bench.hold = true;
+    bench.answer("cursor", "z");
+    bench.write_held();
+    bench.op(Op::Close);
+    no_space(&mut bench);
+    assert_eq!(came_back(&bench), [""; 0]);
+    assert_eq!(bench.kept.len(), 1);
+    assert!(bench.notices()[0].contains("1 of your messages still waits"));
+}

@@ -10,7 +10,7 @@ pub use kd_app::shell::Output;
 use kd_app::words::count;
 use kd_app::{Said, Unsaid};
 use kd_core::mention;
-use kd_core::slash::Way;
+use kd_core::slash::{self, Line, Way};
 use kd_core::{Address, Op, SeatName, Timestamp};
 use std::time::Duration;
 
@@ -115,6 +115,20 @@ impl App {
         let mut sent = self.attached.iter();
         let (_, typed) = sent.find(|(sent, _)| sent.trim() == body.trim())?;
         Some(typed)
+    }
+
+    /// Puts a message that was not sent back into the input.
+    pub(super) fn come_back(&mut self, body: &str) {
+        let said = Line::Say(self.as_typed(body).unwrap_or(body).trim().to_owned());
+        // Only the last one is known to be typed: its files are attached when it is sent again.
+        match self.unsaid.take_if(|text| slash::read(text) == said) {
+            Some(text) => self.put_back(&text, self.is_typed),
+            // What would be read as a command was sent with another slash.
+            None if slash::read(body) != said && body.starts_with('/') => {
+                self.take_back(&format!("/{body}"));
+            }
+            None => self.take_back(body),
+        }
     }
 
     /// Puts a retracted message into the input, before its current text.

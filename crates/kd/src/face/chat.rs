@@ -310,6 +310,9 @@ impl ChatLines {
             }
             Event::SayTakenBack { body, .. } => {
                 self.open = false;
+                if let Some(at) = self.sent.iter().rposition(|sent| sent == body) {
+                    self.sent.remove(at);
+                }
                 self.kd(&format!("withdrawn: {}", clean::line(body)), out)?;
             }
             Event::StreamFound { seat, .. } if !self.elsewhere.contains(seat) => {
