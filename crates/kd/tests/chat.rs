@@ -1366,3 +1366,38 @@ fn two_choices_in_a_pipe_are_both_written() {
         assert!(chosen[1].contains("bob"), "{chosen:?}");
     }
 }
+
+/// Returns how many answers each message of the user got, in order.
+fn answered(thread: &Path) -> Vec<(String, usize)> {
+    let mut answered: Vec<(String, usize)> = Vec::new();
+    for message in whole(thread).into_values() {
+        match (message.is_king(), answered.last_mut()) {
+            (true, _) => answered.push((message.body.trim().to_owned(), 0)),
+            (false, Some(last)) => last.1 += 1,
+            (false, None) => panic!("an answer to nothing"),
+        }
+    }
+    answered
+}
+
+/// All input of a pipe is there at once: a command still acts only on the lines after it.
+#[test]
+fn commands_in_a_pipe_leave_earlier_lines_alone() {
+    for way in ["--plain", "--jsonl"] {
+        let says = |text: &str| json!({"runs": [[{"text": text}]]});
+        let home = Home::scripted(&[("ann", says("A.")), ("bob", says("B."))]);
+        let say = |text: &str| match way {
+            "--jsonl" => format!("{{\"say\": \"{text}\"}}"),
+            _ => text.to_owned(),
+        };
+        let [one, two, three, four] = ["one", "two", "three", "four"].map(say);
+        let input = format!("/auto 0\n{one}\n{two}\n/mute bob\n{three}\n/mode manual\n{four}\n");
+        let said = Said::fed(home.kd(&["chat", "--new", way]), &input);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let counts: Vec<usize> = answered(&home.threads()[0])
+            .iter()
+            .map(|(_, n)| *n)
+            .collect();
+        assert_eq!(counts, [2, 2, 1, 0], "{way}: {}", said.out);
+    }
+}

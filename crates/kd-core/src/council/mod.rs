@@ -105,10 +105,11 @@ pub struct Council {
     thread: ThreadId,
     roster: Roster,
     members: Vec<SeatName>,
-    kind: ProtocolKind,
+    /// The settings of the user's next message.
+    rules: Rules,
     protocol: Box<dyn Protocol>,
-    /// Another protocol was set: it takes effect with the user's next message.
-    changed: bool,
+    /// The [`Rules::set`] of the protocol.
+    running: u32,
     seed: u64,
     prompts: PromptRules,
     history: Vec<Message>,
@@ -144,6 +145,16 @@ enum Stage {
     Concluding,
 }
 
+/// The settings of a message of the user: those in force when it was sent.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    kind: ProtocolKind,
+    /// How often the protocol was set before.
+    set: u32,
+    /// Maximum turns after the answers.
+    auto_messages: Option<u32>,
+}
+
 /// A message of the user that is not on disk yet.
 #[derive(Debug)]
 struct Words {
@@ -152,6 +163,7 @@ struct Words {
     body: String,
     to: Address,
     call: Call,
+    rules: Rules,
     /// Whether members should answer; not if the thread was closed before.
     ask: bool,
     /// Whether the round was interrupted before it began.
@@ -260,9 +272,13 @@ impl Council {
             thread: open.thread,
             members,
             roster: open.roster,
-            kind: open.protocol,
+            rules: Rules {
+                kind: open.protocol,
+                set: 0,
+                auto_messages: open.limits.auto_messages,
+            },
             protocol: (open.protocol.new)(open.seed),
-            changed: false,
+            running: 0,
             seed: open.seed,
             prompts: open.prompts,
             history,
@@ -382,15 +398,16 @@ impl Council {
             };
             seats.retain(|s| !self.roster.is_muted(s) && !self.others.hold(s));
             let spoke = round.spoke.get(round.heard..).unwrap_or_default();
-            if spoke.is_empty() && std::mem::take(&mut self.changed) {
-                self.protocol = (self.kind.new)(self.seed);
+            let rules = round.rules.unwrap_or(self.rules);
+            if spoke.is_empty() && std::mem::replace(&mut self.running, rules.set) != rules.set {
+                self.protocol = (rules.kind.new)(self.seed);
             }
             let over = self.is_over();
             let table = Table {
                 seats: &seats,
                 call: round.call,
                 first: round.first,
-                auto_messages: round.auto_messages,
+                auto_messages: round.rules.and_then(|rules| rules.auto_messages),
                 over,
                 spoke,
             };
@@ -748,13 +765,14 @@ impl Council {
                 };
                 let (id, to, call) = (words.id.take(), words.to.clone(), words.call);
                 let (ask, halted, told) = (words.ask, words.halted, words.told);
+                let rules = words.rules;
                 let first = !any_answer(&self.history);
                 self.add(message, None, false, fx);
                 self.stage = Stage::Idle;
                 if ask {
                     let mut round = Round::new(to, call, first);
                     round.interrupted = halted;
-                    round.auto_messages = self.limits.auto_messages;
+                    round.rules = Some(rules);
                     round.id = id;
                     round.said = seq;
                     self.round = Some(round);

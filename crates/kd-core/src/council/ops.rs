@@ -117,6 +117,7 @@ impl Council {
             body,
             to,
             call,
+            rules: self.rules,
             ask: true,
             halted: false,
             told,
@@ -157,6 +158,7 @@ impl Council {
             body: format!("I choose the answer of {seat} (message {}).", answer.seq),
             to: Address::All,
             call: Call::Everyone,
+            rules: self.rules,
             ask: false,
             halted: false,
             told: false,
@@ -178,22 +180,22 @@ impl Council {
                 names.join(", ")
             )));
         };
-        self.kind = *kind;
-        self.changed = true;
+        self.rules.kind = *kind;
+        self.rules.set += 1;
         self.tell_mode(fx);
         Ok(())
     }
 
     fn set_auto(&mut self, messages: Option<u32>, fx: &mut Effects) -> Result<(), Refusal> {
-        self.limits.auto_messages = messages;
+        self.rules.auto_messages = messages;
         self.tell_mode(fx);
         Ok(())
     }
 
     fn tell_mode(&self, fx: &mut Effects) {
         fx.events.push(Event::ModeSet {
-            mode: self.kind.name.to_owned(),
-            auto_messages: self.limits.auto_messages,
+            mode: self.rules.kind.name.to_owned(),
+            auto_messages: self.rules.auto_messages,
         });
     }
 

@@ -126,6 +126,7 @@ impl Council {
             body: delivery.body,
             to,
             call,
+            rules: self.rules,
             ask: true,
             halted: false,
             told: true,

@@ -1,5 +1,6 @@
 //! The state of one round, which answers one message of the user.
 
+use super::Rules;
 use super::table::{Call, Spoke};
 use crate::event::Outcome;
 use crate::ids::SeatName;
@@ -37,8 +38,8 @@ pub(super) struct Round {
     pub(super) interrupted: bool,
     /// Whether the user spoke again in another process, or a message waits there.
     pub(super) over: bool,
-    /// Maximum turns after the answers, as set when the round began.
-    pub(super) auto_messages: Option<u32>,
+    /// The settings of its message. `None`: those of now, and no turns after the answers are counted.
+    pub(super) rules: Option<Rules>,
     /// The delivery id of the message, until it is answered.
     pub(super) id: Option<String>,
     /// Whether the delivery was kept with the names of the members asked.
@@ -84,7 +85,7 @@ impl Round {
             closing: Spent::default(),
             interrupted: false,
             over: false,
-            auto_messages: None,
+            rules: None,
             id: None,
             kept: false,
             only: None,

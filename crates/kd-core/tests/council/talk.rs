@@ -65,6 +65,37 @@ fn a_pass_is_a_pass_and_when_all_have_passed_the_round_is_over() {
 }
 
 #[test]
+fn a_message_that_waits_keeps_the_mode_and_the_turns_with_which_it_was_sent() {
+    let mut bench = talk("broadcast", Some(2));
+    bench.say("first");
+    bench.say("second");
+    bench.op(Op::Mode {
+        mode: "manual".into(),
+    });
+    bench.op(Op::Auto { messages: Some(0) });
+    bench.say("third");
+    bench.op(Op::Mode {
+        mode: "sequential".into(),
+    });
+    bench.say("fourth");
+    for name in ["claude", "codex", "cursor"] {
+        bench.answer(name, "first");
+    }
+    assert_eq!(bench.speaking().len(), 3, "the second is for all at once");
+    // The third follows it and asks nobody; the fourth is for one after another.
+    for name in ["claude", "codex", "cursor"] {
+        bench.answer(name, "second");
+    }
+    let said: Vec<&str> = (bench.council.history().iter())
+        .filter(|m| m.is_king())
+        .map(|m| m.body.as_str())
+        .collect();
+    assert_eq!(said, ["hi", "first", "second", "third", "fourth"]);
+    assert_eq!(bench.speaking(), ["claude"]);
+    assert_eq!(bench.answer_all().len(), 3);
+}
+
+#[test]
 fn a_mode_and_a_number_of_turns_hold_from_the_next_message_on() {
     let mut bench = talk("broadcast", Some(1));
     bench.say("go on");

@@ -244,7 +244,7 @@ impl Room<'_> {
                     && face.is_ready()
                     && (self.keyboard.is_terminal || face.has_room()) => match line {
                     // Piped lines cannot be typed again, so they are read only when they can be used.
-                    Some(line) if !self.keyboard.is_terminal && waits(&line.text) && !face.is_idle() => {
+                    Some(line) if !self.keyboard.is_terminal && waits(&line.text, &face) => {
                         later = Some(line);
                     }
                     Some(line) => {

@@ -305,20 +305,23 @@ impl Room<'_> {
     }
 }
 
-/// Returns whether a line requests something that can only start, or is only clear, while no member speaks.
-pub(super) fn waits(line: &str) -> bool {
-    matches!(
-        slash::read(line),
-        Line::Slash(
-            Slash::Aside(..)
-                | Slash::Op(Op::Choose { .. })
-                | Slash::Fork(_)
-                | Slash::Mark(_)
-                | Slash::Seat(_)
-                | Slash::New
-                | Slash::Thread(Some(_))
-        )
-    )
+/// Returns whether a line requests something that can only start, or is only clear, when the members have answered.
+pub(super) fn waits(line: &str, face: &ChatLines) -> bool {
+    let Line::Slash(slash) = slash::read(line) else {
+        return false;
+    };
+    match slash {
+        Slash::Aside(..)
+        | Slash::Op(Op::Choose { .. })
+        | Slash::Fork(_)
+        | Slash::Mark(_)
+        | Slash::Seat(_)
+        | Slash::New
+        | Slash::Thread(Some(_)) => !face.is_idle(),
+        // It is about the messages after it, not about those that wait.
+        Slash::Op(Op::Mute { .. } | Op::Unmute { .. }) => !face.view.waiting.is_empty(),
+        _ => false,
+    }
 }
 
 /// Exports the thread to a file, or shows it.
