@@ -2,7 +2,7 @@
 //! lines are marked, and their text with paragraphs as they were before they were wrapped.
 
 use crate::log::Item;
-use crate::text::markdown::continued;
+use crate::text::markdown::indented;
 use crate::text::wrap::{Line, width};
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
@@ -88,26 +88,30 @@ impl Selection {
         let mut text = String::new();
         // What stands between a line and the one before.
         let mut gap = "";
-        let (first, last) = (self.ends[0].0, self.ends[1].0);
-        for at in first.min(last)..=first.max(last) {
+        let [one, other] = self.ends.map(|(line, _)| line);
+        let last = one.max(other);
+        for at in one.min(other)..=last {
             let columns = self.columns(at);
             let Some((left, line)) = line(at).filter(|_| !columns.is_empty()) else {
                 continue;
             };
             let is_joined = gap != "\n";
-            let mark = if is_joined { continued(line) } else { 0 };
+            // What shows code as code is none of it.
+            let mark = indented(line);
             let inside = columns.start.saturating_sub(left)..columns.end.saturating_sub(left);
             let inside = inside.start.max(mark)..inside.end.max(mark);
             let piece = cut(line, &inside);
+            let is_cut = line.last().is_some_and(|span| span.cut);
             text.push_str(gap);
             text.push_str(match is_joined && !text.is_empty() {
-                // The spaces of code count.
+                // The spaces of code count, also where a line is broken.
                 true if mark > 0 => &piece,
+                false if is_cut && at < last => &piece,
                 true => piece.trim(),
                 false => piece.trim_end(),
             });
             gap = match line.last() {
-                Some(span) if span.cut => "",
+                Some(_) if is_cut => "",
                 Some(span) if span.wraps => " ",
                 _ => "\n",
             };

@@ -81,3 +81,25 @@ fn a_wide_character_counts_where_it_begins() {
     assert_eq!(selected((6, 10), (8, 10), &lines).as_deref(), Some("日本"));
     assert_eq!(selected((7, 10), (12, 10), &lines).as_deref(), Some("本語"));
 }
+
+#[test]
+fn a_broken_line_of_code_keeps_its_spaces_and_loses_its_display_columns() {
+    use crate::text::markdown;
+    use crate::text::style::Styles;
+    let styles = Styles {
+        color: true,
+        unicode: true,
+    };
+    // Room for 16 columns of code: the first line ends with the space.
+    let code = "```sh\ncp aaaaaaaaaaaa /dest/dir --flag\n  next\n```";
+    let mut lines = vec![Line::new(), Line::new()];
+    lines.extend(markdown::lines(code, 20, styles));
+    assert_eq!(cut(&lines[3], &(0..99)), "    cp aaaaaaaaaaaa ");
+    for from in [4, 6, 10] {
+        assert_eq!(
+            selected((from, 11), (23, 14), &lines).as_deref(),
+            Some("cp aaaaaaaaaaaa /dest/dir --flag\n  next"),
+            "from column {from}"
+        );
+    }
+}

@@ -19,16 +19,18 @@ pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
 pub const CODE_GROUND: Style = Style::new().bg_color(Some(anstyle::Color::Ansi(AnsiColor::Black)));
 /// Columns before a line of code.
 const INDENT_COLUMNS: usize = 4;
+/// The beginning of a line of code.
+const INDENT: &str = "   ";
 /// The beginning of a line that continues a line of code, instead of the indentation.
 const GOES_ON: &str = " ↪ ";
 const GOES_ON_ASCII: &str = " > ";
 
-/// Returns the columns before the text of a line that continues a line of code; zero for other lines.
-pub(crate) fn continued(line: &[Span]) -> usize {
-    let is_mark = |span: &Span| [GOES_ON, GOES_ON_ASCII].contains(&span.text.as_str());
+/// Returns the columns before the text of a line of code, or of one that continues it; zero for other lines.
+pub(crate) fn indented(line: &[Span]) -> usize {
+    let is_mark = |span: &Span| [INDENT, GOES_ON, GOES_ON_ASCII].contains(&span.text.as_str());
     match line
         .windows(2)
-        .position(|two| is_mark(&two[0]) && two[1].style == CODE_GROUND)
+        .position(|two| is_mark(&two[0]) && two[1] == Span::new(CODE_GROUND, " "))
     {
         Some(at) => line_width(&line[..at + 2]),
         None => 0,
@@ -429,7 +431,7 @@ impl Renderer {
             // Code is cut at the line width, not between words: spaces count.
             for (i, piece) in hard_wrap(&state.line(line), room).into_iter().enumerate() {
                 let indent = match i {
-                    0 => Span::plain("   "),
+                    0 => Span::plain(INDENT),
                     _ => Span::new(
                         Style::new().dimmed(),
                         self.styles.glyph(GOES_ON, GOES_ON_ASCII),
