@@ -30,6 +30,7 @@ use kd_core::protocols;
 use kd_core::slash::{Fork, Seating, Way};
 use kd_core::view::View;
 use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -244,6 +245,8 @@ pub struct App {
     changing: bool,
     /// The member that the last change adds. It may be muted because another window had removed it.
     added: Option<SeatName>,
+    /// The members that the user has muted, in whatever thread.
+    muted: BTreeSet<SeatName>,
     /// Whether the members were prepared for the message being typed.
     prepared: bool,
     /// The time until which a second Ctrl+C leaves.
@@ -303,6 +306,7 @@ impl App {
             ready: false,
             changing: false,
             added: None,
+            muted: BTreeSet::new(),
             prepared: false,
             armed: None,
             editing: None,
@@ -549,6 +553,7 @@ impl App {
         let mut old = std::mem::take(&mut self.log).view;
         if let Some(added) = self.added.take() {
             old.muted.remove(&added);
+            self.muted.remove(&added);
         }
         self.log = Log::open(opening.tail, opening.has_older);
         self.log.view.recall(&opening.records);
@@ -558,11 +563,15 @@ impl App {
         self.members = opening.members;
         self.absent = opening.absent;
         self.disabled = opening.disabled;
-        // A thread that is opened again, with other members, keeps the settings of its session.
-        if std::mem::take(&mut self.changing) && self.thread.as_ref() == Some(&opening.id) {
-            let kept = old.kept_in(&self.members, &self.log.view);
-            self.outbox.splice(0..0, kept.into_iter().map(Effect::Send));
+        // The settings of the session hold until the user leaves, in every thread. A member that another window has
+        // removed is muted only in this thread.
+        let is_again =
+            std::mem::take(&mut self.changing) && self.thread.as_ref() == Some(&opening.id);
+        if !is_again {
+            old.muted.clone_from(&self.muted);
         }
+        let kept = old.kept_in(&self.members, &self.log.view);
+        self.outbox.splice(0..0, kept.into_iter().map(Effect::Send));
         self.thread = Some(opening.id);
         for text in std::mem::take(&mut self.wrong)
             .into_iter()

@@ -1662,6 +1662,54 @@ fn what_another_program_wrote_gets_its_facts_from_the_log() {
 }
 
 #[test]
+fn mutes_mode_and_turns_stay_in_every_thread_until_the_user_leaves() {
+    let mut play = Play::new(vec![message(1, "king", "Which database?")]);
+    play.keys(b"/mute cursor\r/mute codex\r/unmute codex\r");
+    let mute = |play: &mut Play, name: &str| {
+        play.hear(Event::SeatMuted {
+            seat: seat(name),
+            muted: true,
+        });
+    };
+    mute(&mut play, "cursor");
+    // Another window has removed it from this thread.
+    mute(&mut play, "claude");
+    play.hear(Event::ModeSet {
+        mode: "sequential".into(),
+        auto_messages: Some(1),
+    });
+    for (id, members, is_muted) in [
+        ("council-0002", ["claude", "codex"], false),
+        ("council-0003", ["claude", "cursor"], true),
+    ] {
+        play.keys(b"/new\r");
+        let opening = ChatOpening {
+            id: id.into(),
+            members: members.map(seat).to_vec(),
+            mode: Some("broadcast".into()),
+            ..ChatOpening::default()
+        };
+        play.app.update(Msg::Opened(Box::new(opening)), &no_files);
+        let mut kept = vec![];
+        if is_muted {
+            kept.push(Op::Mute {
+                seat: seat("cursor"),
+            });
+        }
+        let mode = "sequential".to_owned();
+        kept.push(Op::Mode { mode: mode.clone() });
+        kept.push(Op::Auto { messages: Some(1) });
+        let effects = play.app.update(Msg::Ready(vec![]), &no_files);
+        let kept: Vec<Effect> = kept.into_iter().map(Effect::Send).collect();
+        assert_eq!(effects, kept, "{id}");
+        play.hear(Event::ModeSet {
+            mode,
+            auto_messages: Some(1),
+        });
+    }
+}
+
+#[test]
 fn changed_members_open_the_thread_again_and_mutes_stay() {
     use kd_core::slash::Seating;
     let mut play = Play::new(vec![message(1, "king", "Which database?")]);

@@ -1401,3 +1401,23 @@ fn commands_in_a_pipe_leave_earlier_lines_alone() {
         assert_eq!(counts, [2, 2, 1, 0], "{way}: {}", said.out);
     }
 }
+
+#[test]
+fn mutes_and_the_mode_stay_in_the_next_thread() {
+    let says = |text: &str| json!({"runs": [[{"text": text}]]});
+    let home = Home::scripted(&[("ann", says("A.")), ("bob", says("B."))]);
+    let input = "/mute bob\n/mode sequential\none\n/new\ntwo\n/mode\n";
+    let said = piped(&home, &["chat", "--new"], input);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let threads = home.threads();
+    assert_eq!(threads.len(), 2);
+    for thread in &threads {
+        assert_eq!(answered(thread)[0].1, 1, "{}", said.out);
+    }
+    let told = said.out.lines().rfind(|line| line.contains("mode s"));
+    assert!(
+        told.is_some_and(|l| l.contains("sequential")),
+        "{}",
+        said.out
+    );
+}

@@ -18,6 +18,11 @@ impl App {
             }
             Slash::Op(Op::Interrupt) => self.stop(fx),
             Slash::Op(op) => {
+                if let Op::Mute { seat } = &op {
+                    self.muted.insert(seat.clone());
+                } else if let Op::Unmute { seat } = &op {
+                    self.muted.remove(seat);
+                }
                 self.log.follow();
                 self.send(op, fx);
             }

@@ -23,6 +23,7 @@ use kd_core::slash::{self, Line, Slash};
 use kd_core::view::View;
 use kd_core::{Op, Roster, SeatName};
 use kd_tui::signals::Caught;
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -38,8 +39,10 @@ struct Room<'a> {
     told: bool,
     /// The number of the last line of JSON.
     seq: u64,
-    /// The view of a session whose settings the next one keeps: it is of the same thread, with other members.
+    /// The view of the last session, whose settings the next one keeps.
     kept: Option<View>,
+    /// The members that the user has muted, in whatever thread.
+    muted: BTreeSet<SeatName>,
 }
 
 /// The next thread or screen.
@@ -77,6 +80,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         told: created,
         seq: 0,
         kept: None,
+        muted: BTreeSet::new(),
     };
     runtime.block_on(room.visit())
 }
@@ -206,6 +210,7 @@ impl Room<'_> {
             ending: false,
             gone: false,
             kept: None,
+            muted: std::mem::take(&mut self.muted),
             asked: None,
         };
         let names: Vec<&str> = members.iter().map(SeatName::as_str).collect();
@@ -271,6 +276,7 @@ impl Room<'_> {
         drop(updates);
         self.seq = face.seq();
         self.kept = stay.kept.take();
+        self.muted = std::mem::take(&mut stay.muted);
         session.close().await;
         Ok(stay.next.unwrap_or(Next::Out(Exit::Done)))
     }
@@ -283,13 +289,24 @@ struct Stay {
     ending: bool,
     /// Our output was closed.
     gone: bool,
-    /// The view of this session, if the next one keeps its settings.
+    /// The view of this session, whose settings the next one keeps.
     kept: Option<View>,
+    /// The members that the user has muted, in whatever thread.
+    muted: BTreeSet<SeatName>,
     /// A message whose files need consent.
     asked: Option<Asked>,
 }
 
 impl Stay {
+    /// Goes to another thread, with the settings of this session. A member that another program has removed is muted only in
+    /// this thread.
+    fn go_to(&mut self, session: &Session, next: Next, view: &View) {
+        let mut kept = view.clone();
+        kept.muted.clone_from(&self.muted);
+        self.kept = Some(kept);
+        self.end(session, next);
+    }
+
     fn end(&mut self, session: &Session, next: Next) {
         self.ending = true;
         self.next = Some(next);

@@ -159,6 +159,11 @@ impl Room<'_> {
                         | Op::Auto { .. }
                         | Op::Choose { .. }
                 );
+                if let Op::Mute { seat } = &op {
+                    stay.muted.insert(seat.clone());
+                } else if let Op::Unmute { seat } = &op {
+                    stay.muted.remove(seat);
+                }
                 match session.send(op) {
                     Ok(()) if told_when_done => face.wish(),
                     Ok(()) => {}
@@ -203,10 +208,10 @@ impl Room<'_> {
                 told.push("/thread ID switches to it; /new starts another".to_owned());
             }
             Slash::Thread(Some(id)) => match self.chat.find(Some(&id)) {
-                Ok(place) => stay.end(session, Next::Thread(place)),
+                Ok(place) => stay.go_to(session, Next::Thread(place), &face.view),
                 Err(error) => refused.push(error.as_line()),
             },
-            Slash::New => stay.end(session, Next::New),
+            Slash::New => stay.go_to(session, Next::New, &face.view),
             Slash::Seat(change) => {
                 let thread = Thread::open_folder(folder)?;
                 // The member may have to be downloaded.
@@ -218,6 +223,7 @@ impl Room<'_> {
                         if let Seating::Add(name) = &change {
                             // It may be muted because another window had removed it.
                             kept.muted.remove(name);
+                            stay.muted.remove(name);
                         }
                         stay.kept = Some(kept);
                         let place = self.chat.find(Some(&thread.id().0))?;
@@ -232,7 +238,7 @@ impl Room<'_> {
                     Ok(forked) => {
                         told.extend(fork::told(&forked, &[]));
                         let place = self.chat.find(Some(&forked.id().0))?;
-                        stay.end(session, Next::Thread(place));
+                        stay.go_to(session, Next::Thread(place), &face.view);
                     }
                     Err(error) => refused.push(error.as_line()),
                 }
