@@ -8,7 +8,7 @@ use crate::council::{Council, OpenCouncil};
 use crate::deliberation::report::Report;
 use crate::deliberation::{CannotResume, Deliberation, Fact, Plan, Resumed};
 use crate::duet::{Duet, OpenDuet};
-use crate::event::Event;
+use crate::event::{Event, Outcome};
 use crate::ids::{MachineId, SeatName, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::message::{Address, Message, settled};
@@ -22,6 +22,8 @@ use jiff::Timestamp;
 use std::any::Any;
 use std::collections::BTreeSet;
 
+/// What can be done after a deliberation was stopped: its record says that it ended.
+const STOPPED: &str = "the deliberation was stopped and has ended: /resume does not continue it; `kd fork --stage STAGE` makes a thread that begins before a stage (`kd why` shows them), and /resume there asks for the rest";
 /// Maximum bytes of the conversation included in a deliberation.
 const BACKGROUND_BYTES_MAX: usize = 8 << 10;
 
@@ -303,7 +305,12 @@ impl Conversation {
                 // The members of the conversation do not change.
                 Event::ThreadOpened { .. } => continue,
                 Event::MessageAdded { message, .. } => self.council.learn(message.clone()),
-                Event::FloorYielded { .. } => over = true,
+                Event::FloorYielded { outcome, .. } => {
+                    over = true;
+                    if running.reads_forms && *outcome == Outcome::Interrupted {
+                        told = Some(STOPPED.to_owned());
+                    }
+                }
                 Event::Deliberated { fact } => {
                     running.report.fact(fact);
                     // A failed turn has its own event.

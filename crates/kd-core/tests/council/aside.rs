@@ -364,6 +364,9 @@ fn escape_after_any_step_stops_an_aside_and_only_what_waits_is_asked() {
             room.op(Op::Interrupt);
             let at = format!("{way}, after {step} steps");
             assert_eq!(room.yields(), [Outcome::Interrupted], "{at}");
+            let says = |e: &&Event| matches!(e, Event::Noticed { text } if text.contains("kd fork --stage"));
+            let told = room.events.iter().filter(says).count();
+            assert_eq!(told, usize::from(way == "deliberate"), "{at}");
             assert!(
                 room.said().contains(&"king: And then?".to_owned()),
                 "{at}: his words are said"
