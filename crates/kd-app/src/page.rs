@@ -276,6 +276,7 @@ pub fn follow(
                     let ended = SeatName::sender(&message.from).ok().map(Followed::Ended);
                     (Some(Followed::Changed), ended)
                 }
+                Input::FoundGone { .. } => (Some(Followed::Changed), None),
                 Input::FoundDelta { seat, delta } => (Some(Followed::Piece(seat, delta)), None),
                 Input::FoundEnd { seat } => (Some(Followed::Ended(seat)), None),
                 Input::Op(_)

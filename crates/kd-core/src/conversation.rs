@@ -387,6 +387,7 @@ impl Machine for Conversation {
             Input::Found { .. }
             | Input::FoundDelta { .. }
             | Input::FoundEnd { .. }
+            | Input::FoundGone { .. }
             | Input::FoundWaiting
             | Input::Kept { .. }
             | Input::KeepFailed { .. } => false,

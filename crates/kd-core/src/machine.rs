@@ -93,6 +93,11 @@ pub enum Input {
         /// The member.
         seat: SeatName,
     },
+    /// Message files were removed: their numbers, and the senders in their names.
+    FoundGone {
+        /// Number and sender of each.
+        messages: Vec<(u32, String)>,
+    },
     /// A message of the user waits in another process until the members have answered.
     FoundWaiting,
     /// A delivery is on disk until it is forgotten.

@@ -14,6 +14,7 @@ use notify::Watcher;
 use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -249,9 +250,11 @@ impl Lookout {
     /// Reports everything that exists.
     fn sweep(&mut self, seen: u32) -> Result<(), Gone> {
         if let Ok(read) = self.thread.since(seen) {
-            read.messages
-                .into_iter()
-                .try_for_each(|message| self.found(message))?;
+            let last = self.last;
+            // A note in place of the text of a known message says nothing new.
+            let is_new = |m: &Message| m.seq > last || !kd_store::thread::is_left_out(m);
+            let mut new = read.messages.into_iter().filter(is_new);
+            new.try_for_each(|message| self.found(message))?;
         }
         for sign in stream::streams(&self.thread).unwrap_or_default() {
             if sign.held || sign.quiet < FRESH {
@@ -286,7 +289,9 @@ impl Lookout {
                 } else if closed || changed {
                     self.stream(path, Found::Told)?;
                 }
-            } else if path.extension().is_some_and(|e| e == "md") && (closed || changed) {
+            } else if path.extension().is_some_and(|e| e == "md")
+                && (closed || changed || matches!(event.kind, EventKind::Remove(_)))
+            {
                 let at = Instant::now() + if closed { Duration::ZERO } else { REST };
                 self.resting.insert(path.clone(), at);
             }
@@ -298,10 +303,32 @@ impl Lookout {
     fn rested(&mut self) -> Result<(), Gone> {
         let now = Instant::now();
         let ready = self.resting.iter().filter(|(_, at)| **at <= now);
-        for path in ready.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
-            self.message(&path)?;
+        let ready: Vec<PathBuf> = ready.map(|(path, _)| path.clone()).collect();
+        // Editors remove a file for a moment before they write it again.
+        let is_gone = |path: &Path| {
+            fs::symlink_metadata(path).is_err_and(|e| e.kind() == ErrorKind::NotFound)
+        };
+        let (gone, there): (Vec<_>, Vec<_>) = ready.into_iter().partition(|path| is_gone(path));
+        there.iter().try_for_each(|path| self.message(path))?;
+        if gone.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        // Files that are removed together are told together.
+        let rest = self.resting.iter().filter(|(_, at)| **at > now);
+        let last = rest.filter(|(path, _)| is_gone(path)).map(|(_, at)| *at);
+        if let Some(at) = last.max() {
+            self.resting.extend(gone.into_iter().map(|path| (path, at)));
+            return Ok(());
+        }
+        let numbers = gone.iter().filter_map(|path| {
+            self.resting.remove(path);
+            kd_store::thread::number_of(path)
+        });
+        let messages: Vec<(u32, String)> = numbers.collect();
+        match messages.is_empty() {
+            true => Ok(()),
+            false => self.tell(Input::FoundGone { messages }),
+        }
     }
 
     /// Reports a sender's messages, settled or not.

@@ -222,3 +222,33 @@ async fn what_is_there_is_told_first_and_what_a_dead_kd_left_is_not() {
     scene.thread.append(&draft("last")).unwrap();
     assert_eq!(body(scene.next().await), "last");
 }
+
+#[tokio::test]
+async fn files_that_are_edited_or_removed_are_told() {
+    let mut scene = Scene::after(|thread| {
+        for body in ["one", "two", "three"] {
+            thread.append(&draft(body)).unwrap();
+        }
+    });
+    for said in ["one", "two", "three"] {
+        assert_eq!(body(scene.next().await), said);
+    }
+    let path = |n: u32| scene.thread.path().join(format!("{n:04}-claude.md"));
+    let (first, second, third) = (path(1), path(2), path(3));
+    // As `sed -i` and editors do it: another file takes the place of the old one.
+    let text = fs::read_to_string(&first).unwrap().replace("one", "ONE");
+    let temp = scene.thread.path().join("sedXyZ");
+    fs::write(&temp, text).unwrap();
+    fs::rename(&temp, &first).unwrap();
+    assert_eq!(body(scene.next().await), "ONE");
+    fs::remove_file(&second).unwrap();
+    fs::remove_file(&third).unwrap();
+    let mut gone = Vec::new();
+    while gone.len() < 2 {
+        match scene.next().await {
+            Input::FoundGone { messages } => gone.extend(messages),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(gone, [(2, "claude".to_owned()), (3, "claude".to_owned())]);
+}

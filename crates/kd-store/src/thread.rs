@@ -767,6 +767,12 @@ pub fn is_left_out(message: &Message) -> bool {
     message.body.starts_with('[') && message.body.ends_with(LEFT_OUT)
 }
 
+/// Returns the number in the name of a message file, and its sender there; `None` for other files.
+pub fn number_of(file: &Path) -> Option<(u32, String)> {
+    let entry = index::entry(file.file_name()?.to_str()?)?;
+    Some((entry.seq, entry.sender().to_owned()))
+}
+
 /// Replaces a message's text by a note, because newer ones fill the limit.
 fn left_out(message: Message) -> Message {
     let size = kd_core::size::size(message.body.len() as u64);

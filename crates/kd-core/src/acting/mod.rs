@@ -137,6 +137,7 @@ impl Machine for Acting {
             // A request keeps no deliveries, follows no other process and sets no timer.
             Input::FoundDelta { .. }
             | Input::FoundEnd { .. }
+            | Input::FoundGone { .. }
             | Input::FoundWaiting
             | Input::Kept { .. }
             | Input::KeepFailed { .. }

@@ -207,6 +207,7 @@ impl Machine for Council {
             Input::Found { message } => self.found(message, &mut fx),
             Input::FoundDelta { seat, delta } => self.found_delta(seat, delta, &mut fx),
             Input::FoundEnd { seat } => self.found_end(seat, &mut fx),
+            Input::FoundGone { messages } => self.gone(&messages, &mut fx),
             Input::FoundWaiting => self.waits_elsewhere(),
             Input::Kept { id } => self.kept(&id, None, &mut fx),
             Input::KeepFailed { id, why } => {

@@ -2,7 +2,7 @@
 //!
 //! A member that is answering for another process is not asked meanwhile: messages to it wait.
 
-use super::{Council, Stage, round_from};
+use super::{Council, Stage, notice, round_from};
 use crate::event::Event;
 use crate::hearing::Hearing;
 use crate::ids::SeatName;
@@ -44,12 +44,65 @@ impl Council {
     /// Handles a message written by another process.
     pub(super) fn found(&mut self, message: Message, fx: &mut Effects) {
         if !self.add(message.clone(), None, true, fx) {
-            return;
+            return self.rewritten(message, fx);
         }
         self.others.note(&message);
         self.spoke_elsewhere(&message);
         if matches!(self.stage, Stage::Idle) && !self.held {
             // The thread now decides what can be retried.
+            self.round = round_from(&self.history, &self.members, None);
+        }
+    }
+
+    /// Handles a known message: if its text has changed on disk, members are sent the new one from now on.
+    fn rewritten(&mut self, mut message: Message, fx: &mut Effects) {
+        message.clean();
+        let is_it = |m: &&mut Message| m.seq == message.seq && m.from == message.from;
+        let Some(known) = self.history.iter_mut().find(is_it) else {
+            return;
+        };
+        if known.body.trim() == message.body.trim() {
+            return;
+        }
+        known.body = message.body;
+        fx.events.push(notice(format!(
+            "the file of message {} ({}) was changed: from now on members are sent the new text",
+            message.seq, message.from
+        )));
+    }
+
+    /// Handles the removal of message files.
+    pub(super) fn gone(&mut self, files: &[(u32, String)], fx: &mut Effects) {
+        let before = self.history.clone();
+        let is_gone = |m: &Message| {
+            let alone = || before.iter().filter(|other| other.seq == m.seq).count() == 1;
+            let named =
+                |(seq, sender): &(u32, String)| *seq == m.seq && (*sender == m.from || alone());
+            files.iter().any(named)
+        };
+        self.history.retain(|m| !is_gone(m));
+        // One that only got another number is still there.
+        let moved = |m: &Message| {
+            let mut newer = self.history.iter().filter(|other| other.seq > m.seq);
+            newer.any(|o| o.from == m.from && o.body == m.body && self.others.said(o))
+        };
+        let gone = before.iter().filter(|m| is_gone(m) && !moved(m));
+        let gone: Vec<&Message> = gone.collect();
+        let text = match gone.as_slice() {
+            [] => return,
+            [one] => format!(
+                "the file of message {} ({}) was removed: from now on members are not sent it",
+                one.seq, one.from
+            ),
+            [first, .., last] => format!(
+                "the files of {} messages ({} to {}) were removed, for example by `git checkout`: from now on members are not sent them; /new begins another thread",
+                gone.len(),
+                first.seq,
+                last.seq
+            ),
+        };
+        fx.events.push(notice(text));
+        if matches!(self.stage, Stage::Idle) && !self.held {
             self.round = round_from(&self.history, &self.members, None);
         }
     }

@@ -133,7 +133,7 @@ impl Machine for Deliberation {
             // No delivery to track: the question is in the record.
             Input::Kept { .. } | Input::KeepFailed { .. } => {}
             // It is about another question.
-            Input::FoundWaiting => {}
+            Input::FoundGone { .. } | Input::FoundWaiting => {}
             // Other messages of the thread are not part of its question.
             Input::Freed { .. } => {}
         }

@@ -155,6 +155,7 @@ impl Machine for Duet {
             // A debate keeps no deliveries and follows no other process.
             Input::FoundDelta { .. }
             | Input::FoundEnd { .. }
+            | Input::FoundGone { .. }
             | Input::FoundWaiting
             | Input::Kept { .. }
             | Input::KeepFailed { .. }

@@ -179,3 +179,58 @@ fn a_turn_that_waited_is_taken_back_when_the_king_has_spoken_again() {
     });
     assert!(bench.speaking().is_empty());
 }
+
+#[test]
+fn members_are_sent_what_is_on_disk_after_files_were_edited_or_removed() {
+    let mut bench = Bench::new(Setup {
+        auto: Some(0),
+        ..Setup::default()
+    });
+    bench.say("Is it so?");
+    bench.answer("claude", "The secret is 181.");
+    bench.answer("codex", "No.");
+    bench.answer("cursor", "Yes.");
+    let written = bench.council.history()[1].clone();
+    let edited = |body: &str| Input::Found {
+        message: kd_core::Message {
+            body: body.into(),
+            ..written.clone()
+        },
+    };
+    // What is reported again unchanged, as each file of our own is, says nothing.
+    bench.feed(edited("The secret is 181."));
+    assert!(bench.notices().is_empty());
+    bench.feed(edited("The secret is out."));
+    let gone = |numbers: &[(u32, &str)]| Input::FoundGone {
+        messages: (numbers.iter().map(|(seq, from)| (*seq, (*from).to_owned()))).collect(),
+    };
+    bench.feed(gone(&[(3, "codex"), (7, "codex")]));
+    assert_eq!(
+        bench.notices(),
+        [
+            "the file of message 2 (claude) was changed: from now on members are sent the new text",
+            "the file of message 3 (codex) was removed: from now on members are not sent it",
+        ]
+    );
+    // Two programs took one number, and one of the files got the next.
+    let moved = |seq| Input::Found {
+        message: elsewhere(seq, "Hm."),
+    };
+    bench.feed(moved(5));
+    bench.next = 7;
+    bench.feed(moved(6));
+    bench.feed(gone(&[(5, "king")]));
+    assert_eq!(bench.notices().len(), 2);
+    // The same words as in the first message: that one is not this one.
+    bench.say("Is it so?");
+    let prompt = bench.prompt("claude");
+    assert!(
+        prompt.contains("claude: The secret is out.") && !prompt.contains("181"),
+        "{prompt}"
+    );
+    assert!(!prompt.contains("codex: No.") && prompt.contains("cursor: Yes."));
+    bench.answer_all();
+    bench.feed(gone(&[(1, "king"), (2, "claude"), (4, "cursor")]));
+    let told = bench.notices()[2];
+    assert!(told.contains("3 messages (1 to 4)"), "{told}");
+}

@@ -153,7 +153,8 @@ impl Machine for Review {
             }
             Input::FoundEnd { seat } => fx.events.push(Event::StreamLost { seat }),
             // A review keeps no delivery, sets no timer, and takes no other input.
-            Input::FoundWaiting
+            Input::FoundGone { .. }
+            | Input::FoundWaiting
             | Input::Kept { .. }
             | Input::KeepFailed { .. }
             | Input::Freed { .. }
