@@ -10,6 +10,7 @@ use crate::git;
 use crate::layout;
 use crate::thread::{Thread, beside};
 use kd_core::formats::EVENTS;
+use kd_core::text::Text;
 use kd_core::{Event, Record};
 use serde::Deserialize;
 use std::fs::{File, Metadata};
@@ -141,7 +142,7 @@ pub(crate) fn is_whole(thread: &Thread, bytes: u64) -> bool {
 }
 
 /// Reads from a thread's log the turns of its messages, from a number up to the newest: their requests and their
-/// ends, without texts. The log is read backwards, up to the question of the first of these turns.
+/// ends, and the questions, without texts. The log is read backwards, up to the question of the first of these turns.
 ///
 /// # Errors
 /// Those of [`read_last`].
@@ -150,9 +151,13 @@ pub fn turns_since(thread: &Thread, seq: u32) -> Result<Vec<Record>, Error> {
     loop {
         let mut records = Vec::new();
         let mut is_whole = is_whole(thread, bytes);
-        each_record(thread, bytes, |record, _| {
-            if let Event::MessageAdded { message, .. } = &record.event {
+        each_record(thread, bytes, |mut record, _| {
+            if let Event::MessageAdded { message, found, .. } = &mut record.event {
                 is_whole |= message.is_king() && message.seq <= seq;
+                if message.is_king() && !*found {
+                    message.body = Text::default();
+                    records.push(record);
+                }
             } else if is_of_a_turn(&record.event) {
                 records.push(record);
             }

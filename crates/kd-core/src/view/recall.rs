@@ -28,7 +28,7 @@ impl View {
     /// Adds data of a thread's records to its messages, as a session shows them: their facts, and the order of a
     /// round. Messages whose facts are known already stay as they are.
     pub fn recall(&mut self, records: &[Record]) {
-        let wrote = wrote(records);
+        let wrote = wrote(records, &self.deliveries());
         if wrote.is_empty() {
             return;
         }
@@ -82,6 +82,13 @@ impl View {
             }
         }
         self.order(&wrote);
+    }
+
+    /// Returns the ids of the deliveries that the messages belong to.
+    fn deliveries(&self) -> BTreeMap<u32, String> {
+        let messages = self.panels.iter().filter_map(|p| p.content.message());
+        let id = |m: &Message| Some((m.seq, m.provenance.delivery_id.clone()?));
+        messages.filter_map(id).collect()
     }
 
     /// Returns whether the usage or the failure of the turn that wrote a message is known; true if it is not shown.
@@ -142,13 +149,21 @@ fn of<'a>(wrote: &'a BTreeMap<u32, Wrote>, message: &Message) -> Option<&'a Wrot
 }
 
 /// Returns the turns that wrote messages, by the number of the message.
-fn wrote(records: &[Record]) -> BTreeMap<u32, Wrote> {
-    // Two sessions of one thread may log turns of the same number at a time, but never of the same member.
-    let mut begun: BTreeMap<(TurnId, &SeatName), Begun> = BTreeMap::new();
+fn wrote(records: &[Record], deliveries: &BTreeMap<u32, String>) -> BTreeMap<u32, Wrote> {
+    // Two sessions of one thread may log turns of the same number at a time, also of the same member: one waits for it.
+    let mut begun: BTreeMap<Key<'_>, Vec<Begun<'_>>> = BTreeMap::new();
+    let mut ends: BTreeMap<Key<'_>, usize> = BTreeMap::new();
+    for (key, ..) in records.iter().filter_map(|r| ended(&r.event)) {
+        *ends.entry(key).or_default() += 1;
+    }
+    let mut delivery = None;
     let mut wrote: BTreeMap<u32, Wrote> = BTreeMap::new();
     // The newest message of each chain of repeated answers, by the first.
     let mut last: BTreeMap<u32, u32> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
+        if let Event::MessageAdded { message, .. } = &record.event {
+            delivery = message.provenance.delivery_id.as_deref();
+        }
         if let Event::TurnQueued {
             turn,
             seat,
@@ -162,16 +177,21 @@ fn wrote(records: &[Record]) -> BTreeMap<u32, Wrote> {
                 .filter(|old| old.seat == *seat);
             let open = Begun {
                 from: record.ts,
+                delivery,
                 order: old.map_or(at, |old| old.order),
                 replaces: *replaces,
                 earlier: old.and_then(|old| super::sum(old.earlier, old.usage)),
             };
-            begun.insert((*turn, seat), open);
+            begun.entry((*turn, seat)).or_default().push(open);
         }
         let Some((key, seq, usage, failure, trace)) = ended(&record.event) else {
             continue;
         };
-        if let Some(began) = begun.remove(&key) {
+        let left = ends.get_mut(&key);
+        let left = left.map_or(0, |left| std::mem::replace(left, left.saturating_sub(1)));
+        let all = begun.get_mut(&key);
+        let delivery = deliveries.get(&seq).map(String::as_str);
+        if let Some(began) = all.and_then(|all| take(all, delivery, left)) {
             let trace = Trace {
                 span: Some((began.from, record.ts)),
                 ..trace
@@ -193,9 +213,28 @@ fn wrote(records: &[Record]) -> BTreeMap<u32, Wrote> {
     wrote
 }
 
+/// Takes the turn that ended with a message of this delivery, of those that have the same number and member. Turns of a killed
+/// session never end: `left` is how many do.
+fn take<'a>(all: &mut Vec<Begun<'a>>, delivery: Option<&str>, left: usize) -> Option<Begun<'a>> {
+    let last = all.len().checked_sub(1)?;
+    let mut of_it = (0..all.len()).filter(|at| all[*at].delivery == delivery);
+    let at = match delivery {
+        // A session that goes on after it was killed asks again.
+        Some(_) => of_it.next_back(),
+        // The member answers one after the other.
+        None => of_it.next().filter(|_| left >= all.len()),
+    };
+    Some(all.remove(at.unwrap_or(last)))
+}
+
+/// The number of a turn, and its member.
+type Key<'a> = (TurnId, &'a SeatName);
+
 /// A turn of the log that has not ended.
-struct Begun {
+struct Begun<'a> {
     from: Timestamp,
+    /// The delivery of the question.
+    delivery: Option<&'a str>,
     order: usize,
     /// The first message of the chain of answers that it repeats.
     replaces: Option<u32>,

@@ -821,3 +821,72 @@ fn an_answer_that_was_asked_for_before_a_newer_question_is_late() {
     read.recall(&records);
     assert_eq!(late(&read), [4], "reopened");
 }
+
+/// Two sessions of a thread may ask the same member under the same number of a turn: one waits until the other has its answer.
+#[test]
+fn turns_of_one_member_in_two_sessions_are_told_apart() {
+    let second = |n| Timestamp::from_second(n).expect("a time");
+    let said = |seq, from: &str, at, delivery: Option<&str>| {
+        let mut said = Message {
+            at: second(at),
+            ..message(seq, from, "Well.")
+        };
+        said.provenance.delivery_id = delivery.map(str::to_owned);
+        said
+    };
+    let added = |message: &Message| Event::MessageAdded {
+        message: message.clone(),
+        turn: None,
+        found: false,
+    };
+    let end = |seq| Event::TurnFinished {
+        turn: TurnId::new(1),
+        seat: seat("claude"),
+        message: Some(seq),
+        usage: Some(Usage::default()),
+        tools: 0,
+        thought: 0,
+    };
+    // A chat, or two commands; the second one asks while the first waits for its answer.
+    for first in [Some("a"), None] {
+        let messages = [
+            said(1, "king", 10, first),
+            said(2, "king", 13, None),
+            said(3, "claude", 30, first),
+            said(4, "claude", 48, None),
+        ];
+        let events = [
+            (10, added(&messages[0])),
+            (10, queued(1, "claude")),
+            (13, added(&messages[1])),
+            (13, queued(1, "claude")),
+            (30, end(3)),
+            (48, end(4)),
+        ];
+        let records: Vec<Record> = (1..)
+            .zip(events)
+            .map(|(seq, (at, event))| Record {
+                ts: second(at),
+                ..record(seq, event)
+            })
+            .collect();
+        let seen = |records: &[Record]| -> Vec<(u32, i64, bool)> {
+            let mut read = View::open(messages.clone());
+            read.recall(records);
+            let seen = read.panels.iter().filter_map(|panel| {
+                let Content::Message { message, trace, .. } = &panel.content else {
+                    return None;
+                };
+                let trace = trace.as_deref()?;
+                let (from, to) = trace.span?;
+                Some((message.seq, to.as_second() - from.as_second(), trace.late))
+            });
+            seen.collect()
+        };
+        assert_eq!(seen(&records), [(3, 20, true), (4, 35, false)], "{first:?}");
+        if first.is_some() {
+            // The other window reads the log while the second one is still asked.
+            assert_eq!(seen(&records[..5]), [(3, 20, true)]);
+        }
+    }
+}
