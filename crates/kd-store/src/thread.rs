@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -118,6 +118,8 @@ pub struct Thread {
     is_bare: AtomicBool,
     /// All known senders, as in file names.
     senders: Mutex<BTreeSet<String>>,
+    /// The highest number that was read or given here: later ones are higher, also if the files are gone.
+    highest: AtomicU32,
 }
 
 impl Thread {
@@ -276,6 +278,7 @@ impl Thread {
             durability: Durability::default(),
             is_bare: AtomicBool::new(false),
             senders: Mutex::new(senders),
+            highest: AtomicU32::new(0),
         }
     }
 
@@ -577,6 +580,8 @@ impl Thread {
                 Some(tip) => tip.seq,
                 None => self.rebuild()?,
             };
+            // Numbers that were shown do not change: `git checkout` may have taken the files away, and brings them back.
+            let last = last.max(self.highest.load(Ordering::Relaxed));
             let first = last.checked_add(1).ok_or_else(|| Error::NumbersExhausted {
                 path: self.path().to_path_buf(),
             })?;
@@ -623,6 +628,9 @@ impl Thread {
                 if !senders.contains(entry.sender()) {
                     senders.insert(entry.sender().to_owned());
                 }
+            }
+            if let Some(newest) = entries.last() {
+                self.highest.fetch_max(newest.seq, Ordering::Relaxed);
             }
             return Ok(entries.into_iter().map(|e| e.seq).collect());
         }
@@ -722,6 +730,9 @@ impl Thread {
     fn read(&self, entries: &[Entry]) -> Result<Messages, Error> {
         let mut all = Messages::default();
         let mut room = Some(TOGETHER_BYTES_MAX);
+        if let Some(newest) = entries.last() {
+            self.highest.fetch_max(newest.seq, Ordering::Relaxed);
+        }
         // The newest first, because a question continues from them.
         for entry in entries.iter().rev() {
             let problem = |what| Problem {

@@ -479,3 +479,23 @@ fn thread_json_is_written_again_after_a_clone() {
     torn.append(&draft(KING, "Hm?")).unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "{torn");
 }
+
+#[test]
+fn numbers_go_on_after_the_files_were_taken_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let thread = Thread::create(&layout, &seats(&["ada"])).unwrap();
+    for body in ["one", "two"] {
+        thread.append(&draft("ada", body)).unwrap();
+    }
+    // As `git checkout` of a branch without them.
+    for n in 1..=2 {
+        fs::remove_file(thread.path().join(format!("{n:04}-ada.md"))).unwrap();
+    }
+    assert_eq!(thread.append(&draft("ada", "three")).unwrap().seq, 3);
+    // A reader that has shown them goes on after them too.
+    let reader = Thread::open(&layout.resolve(&thread.id().0).unwrap()).unwrap();
+    assert_eq!(reader.messages().unwrap().messages.len(), 1);
+    fs::remove_file(thread.path().join("0003-ada.md")).unwrap();
+    assert_eq!(reader.append(&draft("ada", "four")).unwrap().seq, 4);
+}
