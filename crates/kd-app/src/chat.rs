@@ -758,21 +758,22 @@ impl Chat {
     fn written(&self, id: &str, file: Option<&str>) -> Result<String, UserError> {
         let thread = self.thread(id)?;
         let path = file.map_or_else(|| PathBuf::from(format!("{id}.md")), PathBuf::from);
-        let env = self.kingdom.env();
-        if file.is_none() && env.folder()?.join(&path).exists() {
-            let what = format!("{} already exists", path.display());
-            return Err(UserError::usage(what).next("/export and another name"));
-        }
         self.export_to(&thread, &path)?;
         Ok(path.display().to_string())
     }
 
-    /// Writes a thread to a file, in the form that its name asks for.
+    /// Writes a thread to a file, in the form that its name asks for. Only an earlier export of this thread is replaced.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written, or something else is there.
     pub fn export_to(&self, thread: &Thread, path: &std::path::Path) -> Result<(), UserError> {
         let (env, format) = (self.kingdom.env(), Format::of_name(path)?);
+        let file = env.folder()?.join(path);
+        if file.exists() && !export::is_of(thread, &file) {
+            let what = format!("{} exists and is no export of this thread", path.display());
+            return Err(UserError::usage(what)
+                .next("give another name after /export, or move the file away first"));
+        }
         outfile::write_with(path, env, |out| export::write(thread, format, env, out))
     }
 }

@@ -8,8 +8,14 @@ use crate::outfile;
 use crate::page::{self, redacted};
 use kd_core::redact::Redactor;
 use kd_store::{Problem, Thread, export};
+use std::fs::Metadata;
 use std::io::Write;
 use std::path::Path;
+
+/// Maximum bytes of a file that is looked at before it is replaced.
+const EXPORT_BYTES_MAX: u64 = 64 << 20;
+/// Lines of an exported Markdown document before its first message, at most.
+const HEAD_LINES: usize = 16;
 
 /// The forms of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +114,24 @@ pub fn write_redacted(
     Ok(())
 }
 
+/// Returns whether a file is an export of this thread, in whatever form. Without knowing, it is none.
+pub fn is_of(open: &Thread, file: &Path) -> bool {
+    let is_small = |meta: Metadata| meta.is_file() && meta.len() <= EXPORT_BYTES_MAX;
+    if !file.symlink_metadata().is_ok_and(is_small) {
+        return false;
+    }
+    let Ok(text) = std::fs::read_to_string(file) else {
+        return false;
+    };
+    let id = &open.id().0;
+    if text.starts_with("# ") {
+        let line = format!("- thread: {id}");
+        return text.lines().take(HEAD_LINES).any(|l| l == line);
+    }
+    let is_document = text.starts_with("<!DOCTYPE html>") || text.starts_with('{');
+    is_document && text.contains(&format!("\"{id}\""))
+}
+
 /// Returns the promises about the verdicts of a thread. The user's marks are private.
 fn promised(open: &Thread, redacts: bool) -> Vec<Promised> {
     match redacts {
@@ -193,5 +217,18 @@ mod tests {
             };
             thread.append(&draft).unwrap();
         }
+        let other = Thread::create(&layout, &[]).unwrap();
+        for (format, name) in [
+            (Format::Md, "a.md"),
+            (Format::Json, "a.json"),
+            (Format::Html, "a.html"),
+        ] {
+            let file = top.path().join(name);
+            std::fs::write(&file, text(&thread, format, &env).unwrap()).unwrap();
+            assert!(is_of(&thread, &file) && !is_of(&other, &file), "{name}");
+        }
+        let notes = top.path().join("notes.md");
+        std::fs::write(&notes, format!("my notes about {}", thread.id())).unwrap();
+        assert!(!is_of(&thread, &notes) && !is_of(&thread, top.path()));
     }
 }

@@ -41,9 +41,10 @@ pub fn resolve(layout: &Layout, id: Option<&str>) -> Result<Place, UserError> {
         // Every ID begins with `council-`; the rest is enough.
         return match layout.resolve(id) {
             Ok(place) => Ok(place),
-            Err(error) => layout
-                .resolve(&format!("council-{id}"))
-                .map_err(|_| error.into()),
+            Err(error) => match layout.resolve(&format!("council-{id}")) {
+                Err(several @ kd_store::Error::AmbiguousThread { .. }) => Err(several.into()),
+                found => found.map_err(|_| error.into()),
+            },
         };
     }
     if let Some(place) = layout.current_thread()? {

@@ -417,7 +417,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "[file]",
         takes: Takes::MaybeFile,
-        doc: "write the thread as Markdown (or JSON, by the file's name)",
+        doc: "write the thread as Markdown (or a web page or JSON, by the file's name)",
         screen_only: false,
         make: |arg| Ok(Slash::Export(arg.map(str::to_owned))),
     },

@@ -1421,3 +1421,64 @@ fn mutes_and_the_mode_stay_in_the_next_thread() {
         said.out
     );
 }
+
+#[test]
+fn an_export_replaces_only_an_earlier_export_of_the_thread() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "A."}]]}))]);
+    let notes = home.work().join("notes.md");
+    std::fs::write(&notes, "my notes\n").expect("written");
+    let input =
+        "/auto 0\none\n/export notes.md\n/export own.md\n/mode\ntwo\n/mark right\n/export own.md\n";
+    let said = piped(&home, &["chat", "--new"], input);
+    assert!(
+        said.out
+            .contains("notes.md exists and is no export of this thread"),
+        "{}",
+        said.out
+    );
+    assert_eq!(std::fs::read_to_string(&notes).expect("read"), "my notes\n");
+    let own = std::fs::read_to_string(home.work().join("own.md")).expect("read");
+    assert!(own.contains("two"), "{own}\n{}", said.out);
+}
+
+#[test]
+fn the_beginning_of_several_threads_names_them() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "A."}]]}))]);
+    assert_eq!(home.run(&["ask", "Well?"]).code, Some(0));
+    let one = home.threads().remove(0);
+    for name in ["council-4138", "council-42e3"] {
+        let other = one.with_file_name(name);
+        std::fs::create_dir(&other).expect("made");
+        std::fs::copy(one.join("0001-king.md"), other.join("0001-king.md")).expect("copied");
+    }
+    for args in [&["show", "4"][..], &["chat", "4"]] {
+        let said = home.run(args);
+        assert!(
+            said.err
+                .contains("`council-4` could be council-4138, council-42e3")
+                || said.err.contains("could be") && said.err.contains("council-4138"),
+            "{}",
+            said.err
+        );
+    }
+}
+
+#[test]
+fn wrong_keys_are_mistakes_of_the_settings() {
+    let home = Home::new(&json!({"chat": {"keys": {"nosuch": "ctrl+x", "send": ""}}}));
+    for more in [&[][..], &["--json"]] {
+        let said = home.run(&[&["config", "check"][..], more].concat());
+        assert_eq!(said.code, Some(2), "{}", said.out);
+        let told = said.out + &said.err;
+        assert!(
+            told.contains("nosuch") && told.contains("chat.keys.send: it needs a key"),
+            "{told}"
+        );
+    }
+    std::fs::write(
+        home.config_file(),
+        r#"{"chat": {"keys": {"search": "ctrl+o"}}}"#,
+    )
+    .expect("written");
+    assert_eq!(home.run(&["config", "check"]).code, Some(0));
+}

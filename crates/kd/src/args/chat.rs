@@ -63,7 +63,7 @@ pub(crate) struct Chat {
     /// Print plain lines, each with its speaker; also set by ACCESSIBLE=1 or TERM=dumb
     #[arg(long, help_heading = "Output")]
     pub(crate) plain: bool,
-    /// Print every event as one line of JSON, for programs; lines of input are messages, commands, or {"say": "…"}
+    /// Print every event as one line of JSON, for programs; lines of input are {"say": "…"} or commands
     #[arg(long, conflicts_with = "plain", help_heading = "Output")]
     pub(crate) jsonl: bool,
 }

@@ -169,6 +169,20 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
         }
         None => here.settings(here.find_layout()?.as_ref())?,
     };
+    // Other programs have no use for them: only the screen of the chat knows them.
+    let (_, keys) = kd_tui::keymap::Keymap::new(&loaded.config.chat.keys);
+    if !keys.is_empty() {
+        let what = match keys.as_slice() {
+            [one] => one.clone(),
+            _ => format!("chat.keys has {} mistakes", keys.len()),
+        };
+        let error = Error::new("config", Exit::Usage, what);
+        let error = match keys.as_slice() {
+            [_] => error,
+            all => error.because(all.join("\n")),
+        };
+        return Err(error.next("/keys in `kd chat` lists the actions and their keys"));
+    }
     let held = &loaded.project;
     let held = held.holds_back().then(|| kd_app::trust::held_line(held));
     let unable = match args.file {
