@@ -1,12 +1,37 @@
 //! Words that several messages share.
 
 use kd_core::display::is_unsafe;
+use kd_core::event::DuetEnd;
 use std::fmt::Write as _;
 
 /// `1,234 chars`.
 pub fn count(n: u64, noun: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(n))
+}
+
+/// Describes the end of a debate, given the number of its messages; `missing` names failed members.
+pub fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
+    let after = format!("after {}", count(messages.into(), "message"));
+    match why {
+        DuetEnd::Agreed if messages == 0 => "answered at first look, unchecked".to_owned(),
+        DuetEnd::Agreed => format!("agreed {after}"),
+        DuetEnd::Unclear if messages == 0 => {
+            "answered at first look, unchecked; the reply was cut off or drawn again".to_owned()
+        }
+        DuetEnd::Unclear => {
+            format!("no agreement {after}: a reply was cut off or drawn again")
+        }
+        DuetEnd::Cap => format!("not agreed {after}: one member decided{missing}"),
+        DuetEnd::Cycle => {
+            format!("stopped {after}, which repeated another: one member decided{missing}")
+        }
+        DuetEnd::Budget => format!("out of tokens {after}: one member decided{missing}"),
+        DuetEnd::Time => format!("out of time {after}: one member decided{missing}"),
+        DuetEnd::Alone => format!("one member failed {after}: the other answered alone"),
+        DuetEnd::Interrupted => format!("interrupted {after}; partial answers are saved"),
+        DuetEnd::Failed => format!("no member could answer {after}"),
+    }
 }
 
 /// `1,234`.

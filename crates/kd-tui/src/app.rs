@@ -23,6 +23,7 @@ use crate::select::{Area, Selection};
 use crate::text::clean;
 use crate::text::style::Styles;
 use crate::theme::Theme;
+use kd_app::words;
 use kd_app::{ChatOpening, Older, Said, ThreadRow, Unsaid};
 use kd_core::media;
 use kd_core::mention::{self, mentions};
@@ -732,11 +733,12 @@ impl App {
             | Event::HeldBack { .. }
             | Event::Promised { .. }
             | Event::Noticed { .. } => {}
-            // Notices report what is visible of a debate and a deliberation in a chat; reviews are not chats.
-            Event::PhaseBegan { .. }
-            | Event::DuetEnded { .. }
-            | Event::Deliberated { .. }
-            | Event::Reviewed { .. } => {}
+            Event::DuetEnded { why, exchanged, .. } => {
+                let text = format!("the debate: {}", words::debate(*why, *exchanged, ""));
+                self.log.view.fold(&Event::Noticed { text });
+            }
+            // Notices report what is visible of a deliberation in a chat; reviews are not chats.
+            Event::PhaseBegan { .. } | Event::Deliberated { .. } | Event::Reviewed { .. } => {}
         }
         self.log.view.fold_record(record);
     }

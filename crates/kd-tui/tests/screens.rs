@@ -2456,3 +2456,14 @@ fn while_a_file_is_read_members_can_be_stopped_and_quitting_keeps_the_message() 
     }));
     assert!(!goes_out(&late), "{late:?}");
 }
+
+#[test]
+fn the_end_of_a_debate_is_told() {
+    let mut play = Play::new(vec![]);
+    play.hear(Event::DuetEnded {
+        why: kd_core::event::DuetEnd::Agreed,
+        exchanged: 1,
+        answer: None,
+    });
+    assert!(play.shows("the debate: agreed after 1 message"));
+}

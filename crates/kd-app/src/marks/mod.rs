@@ -146,6 +146,15 @@ pub fn no_verdict() -> UserError {
     .next("`kd why` shows how it ended")
 }
 
+/// The error of a thread in which nothing was decided.
+fn no_deliberation() -> UserError {
+    UserError::new(
+        ErrorKind::NoVerdict,
+        "the thread has no deliberation, so there is nothing to mark",
+    )
+    .next("/deliberate in a chat, or `kd deliberate`, asks for a verdict")
+}
+
 /// Marks the newest verdict of a thread with a word of the user, as `kd mark` takes it. `live` is the report of a session
 /// of the thread, which is ahead of the record on disk.
 ///
@@ -158,6 +167,7 @@ pub fn say(
     live: Option<&Report>,
     env: &Env,
 ) -> Result<Marked, UserError> {
+    let is_live = live.is_some_and(|report| report.plan.is_some());
     let live = live.and_then(|report| {
         let mark = unmarked(report, &project_key(layout.root()))?;
         Some((mark, report.clone()))
@@ -166,7 +176,14 @@ pub fn say(
         Some(found) => Some(found),
         None => verdict(layout, thread, &layout.verdicts()?)?,
     };
-    let (mut mark, report) = found.ok_or_else(no_verdict)?;
+    let Some((mut mark, report)) = found else {
+        let began = is_live || records(thread)?.is_some();
+        return Err(if began {
+            no_verdict()
+        } else {
+            no_deliberation()
+        });
+    };
     judge(&mut mark, word, &report).map_err(|why| unjudged(&why))?;
     keep(mark, env)
 }

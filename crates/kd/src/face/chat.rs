@@ -388,7 +388,10 @@ impl ChatLines {
             } => writeln!(out, "{from}: wrote {chars} characters to {to}")?,
             Event::DuetEnded { why, exchanged, .. } => {
                 self.kd(
-                    &format!("the debate: {}", words::debate(*why, *exchanged, "")),
+                    &format!(
+                        "the debate: {}",
+                        kd_app::words::debate(*why, *exchanged, "")
+                    ),
                     out,
                 )?;
             }

@@ -3,7 +3,7 @@
 use crate::render::clean;
 use crate::render::wrap::width;
 use jiff::Timestamp;
-use kd_app::words::{count, grouped};
+use kd_app::words::{count, debate, grouped};
 use kd_core::event::{DuetEnd, DuetPhase, Outcome, Purpose};
 use kd_core::view::{Debate, State, Turn, View};
 use kd_core::{FailureKind, Usage};
@@ -229,32 +229,10 @@ fn duet(end: &Debate, outcome: Outcome) -> String {
     } else {
         ""
     };
-    debate(end.why, end.exchanged, missing)
-}
-
-/// Describes the end of a debate, given the number of its messages; `missing` names failed members.
-pub(crate) fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
-    let after = format!("after {}", count(messages.into(), "message"));
-    match why {
-        DuetEnd::Agreed if messages == 0 => {
-            "answered at first look, unchecked (--min-messages 1 has it checked)".to_owned()
-        }
-        DuetEnd::Agreed => format!("agreed {after}"),
-        DuetEnd::Unclear if messages == 0 => {
-            "answered at first look, unchecked; the reply was cut off or drawn again".to_owned()
-        }
-        DuetEnd::Unclear => {
-            format!("no agreement {after}: a reply was cut off or drawn again")
-        }
-        DuetEnd::Cap => format!("not agreed {after}: one member decided{missing}"),
-        DuetEnd::Cycle => {
-            format!("stopped {after}, which repeated another: one member decided{missing}")
-        }
-        DuetEnd::Budget => format!("out of tokens {after}: one member decided{missing}"),
-        DuetEnd::Time => format!("out of time {after}: one member decided{missing}"),
-        DuetEnd::Alone => format!("one member failed {after}: the other answered alone"),
-        DuetEnd::Interrupted => format!("interrupted {after}; partial answers are saved"),
-        DuetEnd::Failed => format!("no member could answer {after}"),
+    let how = debate(end.why, end.exchanged, missing);
+    match end.why {
+        DuetEnd::Agreed if end.exchanged == 0 => format!("{how} (--min-messages 1 has it checked)"),
+        _ => how,
     }
 }
 

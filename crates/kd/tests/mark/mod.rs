@@ -315,7 +315,7 @@ fn a_verdict_is_marked_in_a_chat() {
     let said = Said::fed(home.kd(&["chat", "--plain", "--new"]), input);
     let out = ok(&said);
     for part in [
-        "nothing to mark",
+        "the thread has no deliberation, so there is nothing to mark",
         "is right; you have 1 mark",
         "is wrong (was right); you have 1 mark",
         "is not a mark of",
