@@ -308,23 +308,59 @@ impl Error {
     }
 }
 
+/// Returns whether a path is in a `.kd`: only that is elsewhere with KD_BASE.
+fn is_below_kd(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == ".kd")
+}
+
 fn io_hint(source: &io::Error, path: &Path) -> String {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "the disk or your quota is full: free some space, then try again; no partial file was left"
                 .into()
         }
-        io::ErrorKind::ReadOnlyFilesystem => {
+        io::ErrorKind::ReadOnlyFilesystem if is_below_kd(path) => {
             "the disk is mounted read-only: set KD_BASE to a folder that can be written".into()
         }
-        io::ErrorKind::PermissionDenied => format!(
-            "check who owns {} and its permissions, or set KD_BASE to a folder of your own",
-            path.display()
-        ),
+        io::ErrorKind::ReadOnlyFilesystem => "the disk is mounted read-only".into(),
+        io::ErrorKind::PermissionDenied => {
+            // What does not exist belongs to nobody.
+            let there = path.ancestors().find(|place| place.symlink_metadata().is_ok());
+            let check = format!(
+                "check who owns {} and its permissions",
+                there.unwrap_or(path).display()
+            );
+            match is_below_kd(path) {
+                true => format!("{check}, or set KD_BASE to a folder of your own"),
+                false => check,
+            }
+        }
         io::ErrorKind::NotFound => "it was moved or removed a moment ago; try again".into(),
         io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory | io::ErrorKind::AlreadyExists => {
             format!("{} is a file of another kind: move it away", path.display())
         }
         _ => format!("check {} and its disk, then try again", path.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_in_a_kd_is_elsewhere_with_kd_base() {
+        let dir = tempfile::tempdir().unwrap();
+        let hint = |path: &Path| io_hint(&io::Error::from(io::ErrorKind::PermissionDenied), path);
+        let inside = hint(&dir.path().join("app/.kd/branches/main"));
+        let outside = hint(&dir.path().join("state/kd/app-1"));
+        let owner = format!(
+            "check who owns {} and its permissions",
+            dir.path().display()
+        );
+        assert_eq!(outside, owner);
+        assert_eq!(
+            inside,
+            format!("{owner}, or set KD_BASE to a folder of your own")
+        );
     }
 }

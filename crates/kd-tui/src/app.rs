@@ -258,6 +258,8 @@ pub struct App {
     stopped: Option<Timestamp>,
     /// The message sent but not in the thread yet.
     unsaid: Option<String>,
+    /// The command whose op is not done or refused yet.
+    wished: Option<String>,
     /// Whether the user typed all of the last message.
     is_typed: bool,
     /// The input that looks like a shell line, after the notice that it would be sent as text.
@@ -313,6 +315,7 @@ impl App {
             editing: None,
             stopped: None,
             unsaid: None,
+            wished: None,
             is_typed: false,
             not_run: None,
             wrong: Vec::new(),
@@ -705,7 +708,14 @@ impl App {
             }
             Event::SayQueued { .. } => self.is_said(fx),
             Event::SayTakenBack { body, .. } => self.come_back(body),
-            Event::OpRefused { .. } => self.give_back(),
+            Event::OpRefused { .. } => {
+                let wished = self.wished.take();
+                match wished.filter(|_| self.unsaid.is_none() && self.editor.is_empty()) {
+                    // With one letter changed it may be what was meant.
+                    Some(command) => self.editor.give_back(&command, true),
+                    None => self.give_back(),
+                }
+            }
             Event::FloorYielded { outcome, .. } => {
                 let how = match outcome {
                     kd_core::event::Outcome::Complete => "every member has answered",
@@ -720,14 +730,13 @@ impl App {
                 let turn = self.log.view.turn(*turn).map(|turn| &turn.seat);
                 self.absent.retain(|(absent, _)| Some(absent) != turn);
             }
+            Event::SeatMuted { .. } | Event::ModeSet { .. } => self.wished = None,
             // The log and the strip draw them from the view.
             Event::TurnQueued { .. }
             | Event::TurnDelta { .. }
             | Event::StreamFound { .. }
             | Event::StreamLost { .. }
             | Event::TurnFailed { .. }
-            | Event::SeatMuted { .. }
-            | Event::ModeSet { .. }
             | Event::SaveFailed { .. }
             | Event::CouncilSaid { .. }
             | Event::HeldBack { .. }

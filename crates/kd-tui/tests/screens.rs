@@ -2467,3 +2467,16 @@ fn the_end_of_a_debate_is_told() {
     });
     assert!(play.shows("the debate: agreed after 1 message"));
 }
+
+#[test]
+fn a_refused_command_comes_back_to_be_corrected() {
+    let mut play = Play::new(vec![]);
+    play.keys(b"/mute nobody\r");
+    let why = "no member is named nobody".to_owned();
+    play.hear(Event::OpRefused { why: why.clone() });
+    assert_eq!(play.app.editor.text(), "/mute nobody");
+    // What is typed since then stays.
+    play.keys(b"\x15/mode naturl\rnext");
+    play.hear(Event::OpRefused { why });
+    assert_eq!(play.app.editor.text(), "next");
+}

@@ -6,7 +6,7 @@ use crate::complete::{self, Known};
 use crate::editor::Move;
 use crate::keymap::{self, Action};
 use crate::keys::{Code, Input, Key};
-use kd_core::slash::{self, Fork, Line, Part};
+use kd_core::slash::{self, Fork, Line, Part, Slash};
 use kd_core::{Message, Op, attached};
 
 impl App {
@@ -203,7 +203,13 @@ impl App {
                 }
             }
             Line::Slash(slash) => {
-                fx.push(Effect::Remember(text));
+                fx.push(Effect::Remember(text.clone()));
+                if matches!(
+                    slash,
+                    Slash::Op(Op::Mute { .. } | Op::Unmute { .. } | Op::Mode { .. })
+                ) {
+                    self.wished = Some(text);
+                }
                 self.slash(slash, fx);
             }
             Line::Wrong(why) => {
