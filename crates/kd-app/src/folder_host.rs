@@ -25,7 +25,7 @@ use kd_core::{Failure, Message, Record, SeatName, Timestamp};
 use kd_forum::account::Proof;
 use kd_forum::bounds::Budget;
 use kd_forum::words::MAIN;
-use kd_sql::forum::{Caller, ForumError, ForumStore};
+use kd_sql::forum::{CallSettings, Caller, ForumError, ForumStore};
 use kd_store::Thread;
 use kd_store::config::Consent;
 use kd_store::meta::COUNCIL;
@@ -753,8 +753,8 @@ impl Host for FolderHost {
     ) -> Result<Value, Refusal> {
         let call = |store: &mut ForumStore| {
             let caller = self.caller(author, proof, store)?;
-            let mut settings =
-                store.settings(&self.forum_name, &self.kingdom.config().forum.settings)?;
+            let configured = &self.kingdom.config().forum.settings;
+            let mut settings = store.settings(&self.forum_name, configured)?;
             if let Some(calls) = self.visit.as_ref().and_then(|visit| visit.calls) {
                 settings.max_tool_calls = calls;
             }
@@ -773,7 +773,13 @@ impl Host for FolderHost {
                     now,
                     |tool, arguments| self.send(elsewhere, tool, arguments),
                 ),
-                None => store.call(&caller, &settings, tool, arguments, now),
+                None => {
+                    let terms = CallSettings {
+                        run: &settings,
+                        configured,
+                    };
+                    store.call(&caller, terms, tool, arguments, now)
+                }
             }
         };
         self.on_forum(call)

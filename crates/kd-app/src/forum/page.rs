@@ -11,7 +11,7 @@ use kd_forum::order::Target;
 use kd_forum::proposal::{FORMS, Proposal};
 use kd_forum::words::{self, Outcome};
 use kd_page::{Cycle, Fairness, Forum, May, Member, Motion, Order, Post, Row, Topic, Vote, You};
-use kd_sql::forum::Caller;
+use kd_sql::forum::{CallSettings, Caller};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -181,13 +181,11 @@ fn act(
 ) -> Result<Value, ForumError> {
     let caller = Caller::person(KING, forum)?;
     let settings = store.settings(forum, configured)?;
-    let answer = store.call(
-        &caller,
-        &settings,
-        tool,
-        arguments,
-        kd_core::Timestamp::now(),
-    )?;
+    let terms = CallSettings {
+        run: &settings,
+        configured,
+    };
+    let answer = store.call(&caller, terms, tool, arguments, kd_core::Timestamp::now())?;
     match answer["success"] == true {
         true => Ok(answer),
         false => {

@@ -9,7 +9,7 @@ use kd_core::Timestamp;
 use kd_core::config::Config;
 use kd_core::config::forum::Settings;
 use kd_forum::MAIN;
-use kd_sql::forum::Caller;
+use kd_sql::forum::{CallSettings, Caller};
 use kd_store::Layout;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -103,7 +103,11 @@ impl Site {
         let caller = Caller::person(author, &self.forum)?;
         let settings = self.settings()?;
         let now = Timestamp::now();
-        let answer = self.store.call(&caller, &settings, tool, arguments, now)?;
+        let terms = CallSettings {
+            run: &settings,
+            configured: &self.config.forum.settings,
+        };
+        let answer = self.store.call(&caller, terms, tool, arguments, now)?;
         match answer["success"] == true {
             true => Ok(answer),
             false => {

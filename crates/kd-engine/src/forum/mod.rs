@@ -15,7 +15,7 @@ use kd_backends::remote::RemoteForum;
 use kd_backends::servers::Grant;
 use kd_backends::{Backend, Backends};
 use kd_core::config::Config;
-use kd_core::config::forum::{BadSetting, Settings};
+use kd_core::config::forum::{BadSetting, Settings, find as setting};
 use kd_core::persona::Persona;
 use kd_core::request::ToolServer;
 use kd_forum::cards::Candidate;
@@ -188,6 +188,19 @@ impl<'a> Forum<'a> {
         Ok(self.store.narrow(&self.plan.forum, &settings)?)
     }
 
+    /// Returns the settings by which motions are opened and decided: the configured ones, without the user's settings for
+    /// this run of what motions can change. A motion changes the stored settings, so it compares with those.
+    pub(super) fn governing(&self) -> Settings {
+        let mut settings = self.plan.settings.clone();
+        for (key, value) in &self.plan.wishes {
+            if setting(key).is_some_and(|row| !row.votable) {
+                // Checked with all the others in `settings`.
+                let _ = settings.set(key, value);
+            }
+        }
+        settings
+    }
+
     /// Continues the interrupted cycle; if there is none, runs a new one.
     ///
     /// # Errors
@@ -317,9 +330,10 @@ impl<'a> Forum<'a> {
         if cycle.foreseeable().is_none() {
             self.log_order(&cycle)?;
         }
+        let governing = self.governing();
         for motion in self
             .store
-            .decide_motions(forum, record.number, settings, self.now())?
+            .decide_motions(forum, record.number, &governing, self.now())?
         {
             self.log(LogEvent::Motion {
                 motion: motion.id,

@@ -16,7 +16,7 @@ use kd_forum::governance::MotionState;
 use kd_forum::logline::LogEvent;
 use kd_forum::visit::{self, End, Scene, Step, Visit, Way};
 use kd_forum::words::{Fresh, Outcome, Run};
-use kd_sql::forum::{Caller, ForumError, RunEnd, Sight};
+use kd_sql::forum::{CallSettings, Caller, ForumError, RunEnd, Sight};
 use serde_json::Value;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -152,10 +152,10 @@ impl Forum<'_> {
         let visit = Visit::new(member, way, &scene);
         let caller = Caller::new(name, &forum)?;
         let call = |forum: &mut Self, caller: &Caller, name: &str, arguments: &Value| {
-            let now = forum.now();
             if !further.has(name) {
-                return forum.store.call(caller, settings, name, arguments, now);
+                return forum.call_tool(caller, settings, name, arguments);
             }
+            let now = forum.now();
             let (runtime, stop) = (&forum.runtime, &forum.stop);
             let send = || ask_server(runtime, stop, &mut further, name, arguments);
             forum.store.call_server(caller, settings, name, now, send)
@@ -175,6 +175,22 @@ impl Forum<'_> {
             self.store.settle(&forum, name, news.through)?;
         }
         Ok(end)
+    }
+
+    /// Calls a tool of the forum.
+    fn call_tool(
+        &mut self,
+        caller: &Caller,
+        settings: &Settings,
+        name: &str,
+        arguments: &Value,
+    ) -> Result<Value, ForumError> {
+        let (now, governing) = (self.now(), self.governing());
+        let settings = CallSettings {
+            run: settings,
+            configured: &governing,
+        };
+        self.store.call(caller, settings, name, arguments, now)
     }
 
     /// Reads the posts of threads that the agent has not read. Returns the threads with posts to show, and the newest post

@@ -38,6 +38,26 @@ const VOTE_REASON: usize = 200;
 /// Number of cycles whose fairness is shown to an agent.
 const FAIRNESS_CYCLES: i64 = 1_000;
 
+/// The settings of a call: those that limit it, and those that a motion compares with.
+#[derive(Clone, Copy, Debug)]
+pub struct CallSettings<'a> {
+    /// The settings in effect, with those of the running command.
+    pub run: &'a Settings,
+    /// The configuration without the changes by motions, which the store adds. A motion changes what is stored, so the
+    /// flags of one command must not make it look like a change that saves calls.
+    pub configured: &'a Settings,
+}
+
+impl<'a> From<&'a Settings> for CallSettings<'a> {
+    /// For calls outside of a command with settings of its own.
+    fn from(settings: &'a Settings) -> Self {
+        Self {
+            run: settings,
+            configured: settings,
+        }
+    }
+}
+
 /// The caller of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Caller {
@@ -123,21 +143,26 @@ impl ForumStore {
     ///
     /// # Errors
     /// If the database fails. A refused call is an answer with `"success": false`, not an error.
-    pub fn call(
+    pub fn call<'a>(
         &mut self,
         caller: &Caller,
-        settings: &Settings,
+        terms: impl Into<CallSettings<'a>>,
         name: &str,
         arguments: &Value,
         now: Timestamp,
     ) -> Result<Value, ForumError> {
-        let settings = &self.narrow(&caller.forum, settings)?;
+        let CallSettings { run, configured } = terms.into();
+        let settings = &self.narrow(&caller.forum, run)?;
         let (arguments, masked) = self.masked(arguments);
         let (number, call) = match self.read(caller, settings, name, &arguments)? {
             Ok(read) => read,
             Err(answer) => return Ok(answer),
         };
-        let answer = told(self.act(caller, settings, &call, number, now))?;
+        let terms = CallSettings {
+            run: settings,
+            configured,
+        };
+        let answer = told(self.act(caller, terms, &call, number, now))?;
         Ok(with_masked(answer, &masked))
     }
 
@@ -200,11 +225,12 @@ impl ForumStore {
     pub(super) fn act(
         &mut self,
         caller: &Caller,
-        settings: &Settings,
+        terms: CallSettings<'_>,
         call: &Call,
         number: i64,
         now: Timestamp,
     ) -> Result<Value, ForumError> {
+        let settings = terms.run;
         let me = caller.name.as_str();
         let forum = caller.forum.as_str();
         let sight = match caller.person {
@@ -312,7 +338,7 @@ impl ForumStore {
                 let what = Proposal { kind: *kind, key: parameter.as_deref(), value: value.as_deref(), title, reason };
                 super::db::lock(&mut store.db, forum)?;
                 let new = NewPost { author: me, call: key, ..NewPost::default() };
-                let motion = motions::propose(&mut store.db, forum, settings, what, &new, now)?;
+                let motion = motions::propose(&mut store.db, (forum, store.own), terms.configured, what, &new, now)?;
                 let answer = json!({"success": true, "motion_id": motion.id, "thread_id": motion.thread_id, "closes_after_cycle": motion.closes_after});
                 Ok((deed(call, motion.thread_id, None, Some(motion.id)), answer))
             }),

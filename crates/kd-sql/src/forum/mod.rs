@@ -41,7 +41,7 @@ mod sight;
 mod threads;
 mod visits;
 
-pub use act::Caller;
+pub use act::{CallSettings, Caller};
 pub use audit::{Anchor, Audited, Checked};
 pub use cycles::{CycleRecord, Leader};
 pub use erase::{Erased, ErasedOn, Erasure, Posts};

@@ -186,14 +186,15 @@ fn undoing(db: &mut Db, motion: &Motion) -> Result<Option<(Entry, Order)>, Forum
 /// It would change nothing, or members may not propose it.
 fn wants(
     db: &mut Db,
-    forum: &str,
-    settings: &Settings,
+    (forum, own): (&str, bool),
+    configured: &Settings,
     change: &Change,
 ) -> Result<String, ForumError> {
     let invalid = |why: String| Err(ForumError::Invalid(why));
     let set = |db: &mut Db, key: &str, value: &str| {
-        let now = settings.get(key).unwrap_or_default();
-        let why = changes_nothing(db, forum, settings, key, value)?;
+        let now = in_force(db, own, forum, configured)?;
+        let now = now.get(key).unwrap_or_default();
+        let why = changes_nothing(db, forum, configured, key, value)?;
         Ok::<_, ForumError>((why, format!("`{key}` = `{value}`, now `{now}`")))
     };
     match change {
@@ -239,23 +240,26 @@ fn wants(
     }
 }
 
+/// Opens a motion. `configured` are the settings without the changes by motions and without those of a command.
 pub(super) fn propose(
     db: &mut Db,
-    forum: &str,
-    settings: &Settings,
+    (forum, own): (&str, bool),
+    configured: &Settings,
     what: Proposal<'_>,
     post: &NewPost<'_>,
     now: Timestamp,
 ) -> Result<Motion, ForumError> {
-    let fields = governance::check(settings, what.kind, what.key, what.value)
+    let stored = in_force(db, true, forum, configured)?;
+    let fields = governance::check(&stored, what.kind, what.key, what.value)
         .map_err(|e| ForumError::Invalid(e.0))?;
     let change = Change::of(what.kind, fields.key.as_deref(), fields.value.as_deref());
-    let wants = match wants(db, forum, settings, &change)? {
+    let wants = match wants(db, (forum, own), configured, &change)? {
         wants if wants.is_empty() => wants,
         wants => format!("\n\nWants: {wants}."),
     };
-    check_pace(db, forum, settings, &what, &fields, post.author)?;
-    let closes = cycles::last_number(db, forum)?.saturating_add(i64::from(settings.voting_cycles));
+    check_pace(db, forum, configured, &what, &fields, post.author)?;
+    let closes =
+        cycles::last_number(db, forum)?.saturating_add(i64::from(configured.voting_cycles));
     let row = db.row(
         "INSERT INTO motions (forum, kind, key, value, title, reason, proposer, created_at, closes_after, state, outcome) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '') RETURNING id",
@@ -691,7 +695,8 @@ impl ForumStore {
         ))
     }
 
-    /// Decides the motions whose voting ended with a cycle, each by its own electorate.
+    /// Decides the motions whose voting ended with a cycle, each by its own electorate. `settings` are those without the
+    /// changes by motions: a motion compares with what is stored, never with the flags of the command that runs.
     ///
     /// # Errors
     /// If the database fails or is damaged. Nothing is decided then.

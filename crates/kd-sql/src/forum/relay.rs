@@ -35,7 +35,7 @@ impl ForumStore {
             call,
             Call::Skip { .. } | Call::Finish { .. } | Call::Remember { .. } | Call::Recall
         ) {
-            let answer = told(self.act(caller, settings, &call, 0, now))?;
+            let answer = told(self.act(caller, settings.into(), &call, 0, now))?;
             return Ok(with_masked(answer, &masked));
         }
         let answer = match send(call.tool(), &sent(&call)) {

@@ -9,7 +9,7 @@ use kd_forum::cards::{Candidate, Cards};
 use kd_forum::cycle::draw;
 use kd_forum::governance::MotionState;
 use kd_forum::{CLERK, MAIN};
-use kd_sql::forum::{Caller, ForumStore, Governance, Place, Repeat};
+use kd_sql::forum::{CallSettings, Caller, ForumStore, Governance, Place, Repeat};
 use serde_json::json;
 
 /// Proposes a motion as the first of four members that may.
@@ -686,5 +686,50 @@ fn nobody_acts_faster_than_the_settings_allow_outside_a_visit() {
         assert!((0..9).all(|_| post(&king, 10).is_none()));
         let threads = store.threads(MAIN, 100).unwrap().len();
         assert_eq!(threads, 3 + 1 + 3 + 2 + 1 + 9);
+    });
+}
+
+#[test]
+fn a_motion_says_what_is_stored_and_not_what_a_command_asks_for() {
+    each(|site| {
+        let mut store = site.open();
+        let configured = Settings::default();
+        let run = Settings {
+            skip_probability: 0.0,
+            delay_secs_min: 0.0,
+            delay_secs_max: 0.0,
+            ..configured.clone()
+        };
+        let terms = CallSettings {
+            run: &run,
+            configured: &configured,
+        };
+        store
+            .sync_personas(MAIN, &["ada", "bob", "cy"], at(0))
+            .unwrap();
+        let mut propose = |who: &str, key: &str, value: &str| {
+            let wants =
+                json!({"kind": "set", "key": key, "value": value, "title": key, "reason": "r"});
+            store
+                .call(&persona(who), terms, "propose", &wants, at(1))
+                .unwrap()
+        };
+        let same = propose("ada", "skip_probability", "0.2");
+        let why = same["error"].as_str().unwrap_or_default();
+        assert!(
+            why.contains("`skip_probability` is `0.2` already"),
+            "{same}"
+        );
+        let invalid = propose("ada", "delay_secs_max", "5");
+        let why = invalid["error"].as_str().unwrap_or_default();
+        assert!(why.contains("shortest delay (30 s)"), "{invalid}");
+        let other = propose("bob", "skip_probability", "0.1");
+        let thread = other["thread_id"].as_i64().unwrap();
+        let (_, posts) = store.thread(thread, 0, 9).unwrap();
+        let body = &posts[0].body;
+        assert!(
+            body.contains("`skip_probability` = `0.1`, now `0.2`"),
+            "{body}"
+        );
     });
 }

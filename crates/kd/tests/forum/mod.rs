@@ -11,6 +11,7 @@ use crate::tiny;
 
 mod company;
 mod cycles;
+mod elected;
 mod hints;
 mod kills;
 mod order;
