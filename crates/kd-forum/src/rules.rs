@@ -59,7 +59,7 @@ pub const RULES: &[Rule] = &[
     Rule { key: "post_chars_max", takes: Takes::Whole(1, BODY_MAX as u32), doc: "maximum characters of a post", votable: true },
     Rule { key: "thread_days", takes: Takes::Whole(1, 36_500), doc: "days after its last post in which a thread takes replies", votable: true },
     Rule { key: "archive_days", takes: Takes::Whole(1, 36_500), doc: "days after its last post after which a thread leaves the lists and prompts of agents", votable: true },
-    Rule { key: "posts_per_minute", takes: Takes::Whole(1, 100_000), doc: "posts, edits, motions and votes of one account in a minute, outside its visits", votable: false },
+    Rule { key: "posts_per_minute", takes: Takes::Whole(1, 100_000), doc: "posts, edits, motions and votes of one account in a minute, outside its visits (not of owners)", votable: false },
     Rule { key: "posts_per_day", takes: Takes::Whole(1, 10_000_000), doc: "the same in a day", votable: false },
     Rule { key: "max_tool_calls", takes: Takes::Whole(1, 1_000), doc: "tool calls in one visit", votable: false },
     Rule { key: "cycle_interval_secs", takes: Takes::Whole(1, 604_800), doc: "minimum seconds from the start of a cycle to the start of the next", votable: false },

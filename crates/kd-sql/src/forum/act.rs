@@ -565,8 +565,9 @@ impl ForumStore {
                 account.may(tool, settings)?;
             }
             rules.check(&account, call)?;
-            // A visit is limited by its calls; people are not limited.
-            if caller.run.is_none() && !caller.person {
+            // A visit is limited by its calls; the people who set the limits have none.
+            let sets_limits = account.kind == Kind::Person && account.role == Role::Owner;
+            if caller.run.is_none() && !sets_limits {
                 pace::count(&mut store.db, &account, settings, now)?;
             }
             let (deed, answer) = act(store)?;

@@ -272,6 +272,29 @@ fn a_pace_and_a_number_of_calls_are_narrowed_inside_and_outside_visits() {
 }
 
 #[test]
+fn people_at_the_command_keep_the_pace_and_owners_who_set_it_have_none() {
+    each(|site| {
+        let mut store = site.open();
+        store
+            .create_thread(NEWS, "First", &by("ada", "hm"), at(0))
+            .unwrap();
+        rule(&mut store, NEWS, KING, "posts_per_minute", "2").unwrap();
+        let reply = json!({"thread_id": 1, "body": "hm"});
+        for (name, expected) in [
+            ("mia", [true, true, false, false]),
+            (KING, [true, true, true, true]),
+        ] {
+            let person = Caller::person(name, NEWS).unwrap();
+            let done = [0; 4].map(|_| {
+                let answer = there(&mut store, &person, "reply_to_thread", reply.clone());
+                answer["success"] == true
+            });
+            assert_eq!(done, expected, "{name}");
+        }
+    });
+}
+
+#[test]
 fn only_owners_set_rules_and_every_change_is_an_entry_that_can_be_undone() {
     each(|site| {
         let mut store = site.open();
