@@ -32,6 +32,8 @@ pub enum Target {
     Rule(String),
     /// The text of this forum's charter; empty if there is none.
     Charter(String),
+    /// The value that a motion gave to a setting; empty if none did, and the configuration counts.
+    Setting(String),
 }
 
 impl Target {
@@ -40,9 +42,11 @@ impl Target {
         match self {
             Self::Post(id) => format!("post {id}"),
             Self::Thread(id) => format!("thread {id}"),
-            Self::Status(name) | Self::Role(name) | Self::Votes(name) | Self::Rule(name) => {
-                format!("`{name}`")
-            }
+            Self::Status(name)
+            | Self::Role(name)
+            | Self::Votes(name)
+            | Self::Rule(name)
+            | Self::Setting(name) => format!("`{name}`"),
             Self::Charter(_) => "the charter".to_owned(),
         }
     }
@@ -148,6 +152,10 @@ impl Order {
             Target::Votes(name) => format!("take the vote of {name}"),
             Target::Rule(key) => format!("set {key} to {}", self.state),
             Target::Charter(_) => "change the charter".to_owned(),
+            Target::Setting(key) if self.state.is_empty() => {
+                format!("set {key} back to the configured value")
+            }
+            Target::Setting(key) => format!("set {key} to {}", self.state),
         }
     }
 
@@ -158,6 +166,7 @@ impl Order {
             Target::Status(_) => Right::Ban,
             Target::Role(_) | Target::Votes(_) => Right::Role,
             Target::Rule(_) | Target::Charter(_) => Right::Rule,
+            Target::Setting(_) => Right::Decide,
         }
     }
 
@@ -276,6 +285,11 @@ impl Entry {
                 _ => format!("took the vote of {name}"),
             },
             Target::Rule(key) => format!("set {key} to {} (was {})", self.after, self.before),
+            Target::Setting(key) => match (self.before.as_str(), self.after.as_str()) {
+                (before, "") => format!("set {key} back to the configured value (was {before})"),
+                ("", after) => format!("set {key} to {after} (was as configured)"),
+                (before, after) => format!("set {key} to {after} (was {before})"),
+            },
             // The entry holds the text; it is too long for a log line.
             Target::Charter(_) => match self.after.is_empty() {
                 true => "removed the charter".to_owned(),
@@ -325,6 +339,8 @@ mod tests {
             Order::votes("eve", true),
             Order::rule("posters", "agents").unwrap(),
             Order::charter("main", "About bees.").unwrap(),
+            Order::new(Target::Setting("skip_probability".into()), "0.1"),
+            Order::new(Target::Setting("skip_probability".into()), ""),
         ]
     }
 

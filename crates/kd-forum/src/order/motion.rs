@@ -59,6 +59,8 @@ impl Order {
             Target::Votes(_) => Err(Refused::forbidden("motions give and take no votes")),
             Target::Charter(_) => Err(Refused::forbidden("the charter of a forum is for owners")),
             Target::Rule(key) => rules::find(key)?.check_motion(),
+            // Motions of kind `set` are checked by the settings themselves.
+            Target::Setting(_) => Ok(()),
             Target::Status(_) | Target::Role(_) if of.is_above_motions() => {
                 Err(Refused::forbidden(format!(
                     "`{name}` is {}: motions are about agents and guests",
@@ -106,7 +108,7 @@ impl Order {
             Target::Status(_) | Target::Role(_) | Target::Votes(_) | Target::Charter(_) => {
                 Some(WHY_RIGHTS.into())
             }
-            Target::Rule(_) => Some(WHY_RULES.into()),
+            Target::Rule(_) | Target::Setting(_) => Some(WHY_RULES.into()),
             Target::Post(_) | Target::Thread(_) => {
                 let author = of.account.as_ref();
                 if of.set_by_member {

@@ -137,7 +137,7 @@ fn foreign(record: Record, left: &mut LeftOut) -> Option<Record> {
         Record::Vote(_) => left.count("vote", "votes"),
         // Undoing an entry would restore the state that it claims.
         Record::Order(entry) => match entry.target {
-            Target::Rule(_) | Target::Charter(_) => {
+            Target::Rule(_) | Target::Charter(_) | Target::Setting(_) => {
                 left.count("entry of rules", "entries of rules")
             }
             _ => left.count("entry", "entries"),

@@ -715,7 +715,8 @@ impl Numbers {
                     | Target::Role(_)
                     | Target::Votes(_)
                     | Target::Rule(_)
-                    | Target::Charter(_) => {}
+                    | Target::Charter(_)
+                    | Target::Setting(_) => {}
                 }
                 let old = entry.id;
                 entry.motion_id = entry

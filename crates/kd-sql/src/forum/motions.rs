@@ -14,7 +14,7 @@ use kd_forum::CLERK;
 use kd_forum::account::Right;
 use kd_forum::account::{Kind, Status};
 use kd_forum::governance::{self, CastVote, Change, Electorate, Motion, MotionState};
-use kd_forum::order::{Entry, Order};
+use kd_forum::order::{Entry, Order, Target};
 use kd_forum::words::Choice;
 use kd_forum::words::MotionKind;
 
@@ -447,7 +447,10 @@ fn put_in_force(
     };
     let entry = match motion.change() {
         Change::Nothing => return Ok(String::new()),
-        Change::Set(key, value) => return set(db, own, motion, settings, &key, &value),
+        Change::Set(key, value) => {
+            let to = (key.as_str(), value.as_str());
+            return set(db, own, by, motion, settings, to, None, now);
+        }
         Change::Order(order) => order::carry_out(db, &motion.forum, by, &order, behind, now)?,
         Change::Undo(id) => {
             let target = rows::motions::find(db, id)?;
@@ -459,7 +462,9 @@ fn put_in_force(
             match (undoing(db, &target)?, target.key.zip(target.before)) {
                 (Some((entry, _)), _) => order::undo(db, &motion.forum, by, entry.id, behind, now)?,
                 (None, Some((key, before))) => {
-                    return set(db, own, motion, settings, &key, &before);
+                    let to = (key.as_str(), before.as_str());
+                    let undoes = order::of_motion(db, target.id)?.map(|entry| entry.id);
+                    return set(db, own, by, motion, settings, to, undoes, now);
                 }
                 (None, None) => return Ok(String::new()),
             }
@@ -472,15 +477,52 @@ fn put_in_force(
     Ok(format!(" {}", entry.line()))
 }
 
-/// Sets a parameter for a motion and describes the change.
+/// Returns the elected value of a parameter; empty if there is none.
+pub(super) fn stored(db: &mut Db, forum: &str, key: &str) -> Result<String, ForumError> {
+    let row = db.row(
+        "SELECT value FROM settings WHERE forum = $1 AND key = $2",
+        args![forum, key],
+    )?;
+    row.map_or(Ok(String::new()), |row| row.line(0))
+}
+
+/// Stores the elected value of a parameter; an empty one lets the configuration count again.
+pub(super) fn store(
+    db: &mut Db,
+    forum: &str,
+    key: &str,
+    value: &str,
+    motion: Option<i64>,
+) -> Result<(), ForumError> {
+    if value.is_empty() {
+        db.run(
+            "DELETE FROM settings WHERE forum = $1 AND key = $2",
+            args![forum, key],
+        )?;
+        return Ok(());
+    }
+    db.run(
+        "INSERT INTO settings (forum, key, value, motion_id) VALUES ($1, $2, $3, $4) ON CONFLICT (forum, key) \
+         DO UPDATE SET value = excluded.value, motion_id = excluded.motion_id",
+        args![forum, key, value, motion.unwrap_or(0)],
+    )?;
+    Ok(())
+}
+
+/// Sets a parameter for a motion, stores the entry, and describes the change.
+#[expect(clippy::too_many_arguments, reason = "the parts of one entry")]
 fn set(
     db: &mut Db,
     own: bool,
+    by: &str,
     motion: &Motion,
     settings: &Settings,
-    key: &str,
-    value: &str,
+    (key, value): (&str, &str),
+    undoes: Option<i64>,
+    now: Timestamp,
 ) -> Result<String, ForumError> {
+    let reason = kd_forum::order::reason(&motion.reason)?;
+    let was = stored(db, &motion.forum, key)?;
     let before = in_force(db, own, &motion.forum, settings)?
         .get(key)
         .unwrap_or_default();
@@ -499,11 +541,20 @@ fn set(
             motion.id
         ],
     )?;
-    db.run(
-        "INSERT INTO settings (forum, key, value, motion_id) VALUES ($1, $2, $3, $4) ON CONFLICT (forum, key) \
-         DO UPDATE SET value = excluded.value, motion_id = excluded.motion_id",
-        args![motion.forum.as_str(), key, value, motion.id],
-    )?;
+    store(db, &motion.forum, key, value, Some(motion.id))?;
+    let entry = Entry {
+        id: 0,
+        forum: motion.forum.clone(),
+        at: now,
+        by: by.to_owned(),
+        target: Target::Setting(key.to_owned()),
+        before: was,
+        after: value.to_owned(),
+        reason,
+        motion_id: Some(motion.id),
+        undoes,
+    };
+    order::enter(db, entry)?;
     db.run(
         "UPDATE motions SET before = $1 WHERE id = $2",
         args![before.as_str(), motion.id],
@@ -625,6 +676,18 @@ impl ForumStore {
                     && fits(parameter.key, value)
                     && configured.get(parameter.key).as_ref() != Some(value)
             })
+            .map(|(parameter, value)| (parameter.key, value))
+            .collect())
+    }
+
+    /// Returns the settings that motions changed in a forum, with their values.
+    ///
+    /// # Errors
+    /// The database fails or is damaged.
+    pub fn elected(&mut self, forum: &str) -> Result<Vec<(&'static str, String)>, ForumError> {
+        let elected = elected(&mut self.db, forum)?;
+        Ok(elected
+            .into_iter()
             .map(|(parameter, value)| (parameter.key, value))
             .collect())
     }
@@ -800,8 +863,15 @@ impl ForumStore {
             let motion = rows::motions::find(db, id)?;
             check_decider(db, &motion, by)?;
             if !matches!(motion.state, MotionState::Open | MotionState::Passed) {
+                let back = match (motion.state, order::of_motion(db, id)?) {
+                    (MotionState::InForce, Some(entry)) => {
+                        format!("`kd forum undo {}` undoes it", entry.id)
+                    }
+                    (MotionState::InForce, None) => "another motion can undo it".to_owned(),
+                    _ => "it is decided".to_owned(),
+                };
                 return Err(ForumError::Invalid(format!(
-                    "motion {id} is {}; what is in force is undone by another motion",
+                    "motion {id} is {}: {back}",
                     motion.state.word()
                 )));
             }

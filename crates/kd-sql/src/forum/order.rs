@@ -3,7 +3,7 @@
 
 use super::db::{self, Db, Row, args, first_int, new_id};
 use super::error::ForumError;
-use super::{ForumStore, accounts, company, log, rows};
+use super::{ForumStore, accounts, company, log, motions, rows};
 use jiff::Timestamp;
 use kd_core::names::KING;
 use kd_core::names::{GUEST, READER};
@@ -34,6 +34,7 @@ fn entry(row: &Row) -> Result<Option<Entry>, ForumError> {
         "votes" => Target::Votes(row.line(5)?),
         "rule" => Target::Rule(row.line(5)?),
         "charter" => Target::Charter(row.line(5)?),
+        "setting" => Target::Setting(row.line(5)?),
         _ => return Ok(None),
     };
     Ok(Some(Entry {
@@ -60,6 +61,7 @@ fn words(target: &Target) -> (&'static str, String) {
         Target::Votes(name) => ("votes", name.clone()),
         Target::Rule(key) => ("rule", key.clone()),
         Target::Charter(forum) => ("charter", forum.clone()),
+        Target::Setting(key) => ("setting", key.clone()),
     }
 }
 
@@ -190,6 +192,7 @@ fn state(
             }
             (company::charter(db, forum)?, None)
         }
+        Target::Setting(key) => (motions::stored(db, forum, key)?, None),
     })
 }
 
@@ -238,7 +241,8 @@ fn follow(
             false => MotionState::Undone,
         };
         let had = matches!(motion.state, MotionState::InForce | MotionState::Undone);
-        if had && entry.motion_id != Some(id) && matches!(motion.change(), Change::Order(_)) {
+        let changes = matches!(motion.change(), Change::Order(_) | Change::Set(..));
+        if had && entry.motion_id != Some(id) && changes {
             rows::motions::set_state(db, id, state, &motion.outcome)?;
         }
     }
@@ -275,7 +279,7 @@ fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumErro
             of.name = name.clone();
             None
         }
-        Target::Rule(_) | Target::Charter(_) => None,
+        Target::Rule(_) | Target::Charter(_) | Target::Setting(_) => None,
     };
     of.motion = first_int(motion)?;
     let about_member = matches!(
@@ -307,7 +311,7 @@ fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumErro
                 of.excluded += usize::from(excluded && lowered.contains(&account.name));
             }
         }
-        Target::Votes(_) | Target::Rule(_) | Target::Charter(_) => {}
+        Target::Votes(_) | Target::Rule(_) | Target::Charter(_) | Target::Setting(_) => {}
     }
     Ok(of)
 }
@@ -348,7 +352,9 @@ fn check_changes(order: &Order, before: &str) -> Result<(), ForumError> {
             Target::Post(_) | Target::Thread(_) => {
                 format!("{} is {before} already", order.target.called())
             }
-            Target::Rule(_) => format!("{} is `{before}` already", order.target.called()),
+            Target::Rule(_) | Target::Setting(_) => {
+                format!("{} is `{before}` already", order.target.called())
+            }
             Target::Charter(_) if before.is_empty() => "there is no charter".to_owned(),
             Target::Charter(_) => "the charter has this text already".to_owned(),
             _ => {
@@ -372,8 +378,14 @@ pub(super) fn check_current(db: &mut Db, forum: &str, entry: &Entry) -> Result<(
     }
 }
 
-/// Sets the state of a target.
-fn set(db: &mut Db, forum: &str, order: &Order, now: Timestamp) -> Result<(), ForumError> {
+/// Sets the state of a target. `motion` is the motion whose setting is restored, if it is one.
+fn set(
+    db: &mut Db,
+    forum: &str,
+    order: &Order,
+    motion: Option<i64>,
+    now: Timestamp,
+) -> Result<(), ForumError> {
     let at = |on: &str| (order.state == on).then_some(now);
     let mut account = match &order.target {
         Target::Post(id) => {
@@ -399,6 +411,7 @@ fn set(db: &mut Db, forum: &str, order: &Order, now: Timestamp) -> Result<(), Fo
         }
         Target::Rule(key) => return super::rules::put(db, forum, key, &order.state),
         Target::Charter(_) => return company::put_charter(db, forum, &order.state, now),
+        Target::Setting(key) => return motions::store(db, forum, key, &order.state, motion),
         Target::Status(name) | Target::Role(name) | Target::Votes(name) => {
             member(db, forum, name, now)?
         }
@@ -462,8 +475,9 @@ pub(super) fn carry_out(
         None => order.check(by, giver(db, forum, by)?, of),
     }?;
     check_changes(order, &before)?;
-    set(db, forum, order, now)?;
-    let mut entry = Entry {
+    let given_back = given_back(db, forum, order, behind.undoes)?;
+    set(db, forum, order, given_back, now)?;
+    let entry = Entry {
         id: 0,
         forum: forum.to_owned(),
         at: now,
@@ -475,18 +489,19 @@ pub(super) fn carry_out(
         motion_id: behind.motion,
         undoes: behind.undoes,
     };
-    entry.id = keep(db, &entry)?;
-    let undone = behind.undoes.map(|id| find(db, id)).transpose()?;
-    let given_back = match undone.and_then(|entry| entry.undoes) {
-        Some(id) => find(db, id)?.motion_id,
-        None => None,
-    };
+    let entry = enter(db, entry)?;
     follow(db, &order.target, &entry, given_back)?;
+    Ok(entry)
+}
+
+/// Stores an entry and logs it.
+pub(super) fn enter(db: &mut Db, mut entry: Entry) -> Result<Entry, ForumError> {
+    entry.id = keep(db, &entry)?;
     log::add(
         db,
         &LogLine {
-            at: now,
-            forum: forum.to_owned(),
+            at: entry.at,
+            forum: entry.forum.clone(),
             event: LogEvent::Order {
                 entry: entry.id,
                 what: entry.line(),
@@ -494,6 +509,51 @@ pub(super) fn carry_out(
         },
     )?;
     Ok(entry)
+}
+
+/// Returns the motion whose decision is in force again after an undo.
+fn given_back(
+    db: &mut Db,
+    forum: &str,
+    order: &Order,
+    undoes: Option<i64>,
+) -> Result<Option<i64>, ForumError> {
+    let undone = undoes.map(|id| find(db, id)).transpose()?;
+    let Some(undone) = undone else {
+        return Ok(None);
+    };
+    if let Some(id) = undone.undoes {
+        return Ok(find(db, id)?.motion_id);
+    }
+    // An elected setting replaces the one before it, which then counts again.
+    if !matches!(order.target, Target::Setting(_)) || order.state.is_empty() {
+        return Ok(None);
+    }
+    let (what, target) = words(&order.target);
+    let sql = format!(
+        "{SELECT} WHERE forum = $1 AND what = $2 AND target = $3 AND id < $4 ORDER BY id DESC LIMIT 1"
+    );
+    let row = db.row(&sql, args![forum, what, target, undone.id])?;
+    let before = row.map_or(Ok(None), |row| entry(&row))?;
+    Ok(before
+        .filter(|entry| entry.after == order.state)
+        .and_then(|entry| entry.motion_id))
+}
+
+/// Adds the entries of settings that motions changed before such changes had entries.
+fn enter_older_settings(db: &mut Db, forum: &str) -> Result<(), ForumError> {
+    const OLDER: &str = "FROM settings s JOIN motions m ON m.id = s.motion_id WHERE s.forum = $1 AND NOT EXISTS \
+         (SELECT 1 FROM orders o WHERE o.forum = s.forum AND o.what = 'setting' AND o.target = s.key)";
+    let row = db.row(&format!("SELECT COUNT(*) {OLDER}"), args![forum])?;
+    if first_int(row)?.unwrap_or(0) == 0 {
+        return Ok(());
+    }
+    let sql = format!(
+        "INSERT INTO orders (forum, at, actor, what, target, before, after, reason, motion_id) \
+         SELECT s.forum, m.created_at, $2, 'setting', s.key, '', s.value, m.title, m.id {OLDER}"
+    );
+    db.run(&sql, args![forum, CLERK])?;
+    Ok(())
 }
 
 /// Reverts an entry, if its target has not changed since.
@@ -579,6 +639,7 @@ impl ForumStore {
     ) -> Result<Entry, ForumError> {
         let reason = &*self.masking.mask(reason).0;
         self.db.whole(|db| {
+            enter_older_settings(db, forum)?;
             let id = match id {
                 Some(id) => id,
                 None => {
@@ -616,6 +677,7 @@ impl ForumStore {
     /// # Errors
     /// If the database fails or is damaged.
     pub fn orders(&mut self, forum: &str, limit: i64) -> Result<Vec<Entry>, ForumError> {
+        enter_older_settings(&mut self.db, forum)?;
         let sql = format!("{SELECT} WHERE forum = $1 ORDER BY id DESC LIMIT $2");
         let rows = self.db.rows(&sql, args![forum, limit])?;
         rows.iter()

@@ -1,13 +1,14 @@
 //! Motions from proposal to undo.
 
-use crate::servers::each;
-use crate::talk::{at, call, persona};
+use crate::servers::{each, tamper};
+use crate::talk::{at, by, call, persona};
 use kd_core::config::forum::{Foreign, PARAMETERS, Settings};
 use kd_core::names::KING;
 use kd_forum::account::Proof;
 use kd_forum::cards::{Candidate, Cards};
 use kd_forum::cycle::draw;
 use kd_forum::governance::MotionState;
+use kd_forum::order::Order;
 use kd_forum::{CLERK, MAIN};
 use kd_sql::forum::{CallSettings, Caller, ForumStore, Governance, Place, Repeat};
 use serde_json::json;
@@ -731,5 +732,90 @@ fn a_motion_says_what_is_stored_and_not_what_a_command_asks_for() {
             body.contains("`skip_probability` = `0.1`, now `0.2`"),
             "{body}"
         );
+    });
+}
+
+#[test]
+fn an_elected_setting_is_an_entry_that_the_owner_undoes() {
+    each(|site| {
+        let mut store = site.open();
+        let configured = Settings::default();
+        let skip = |store: &mut ForumStore| {
+            let settings = store.settings(MAIN, &configured).unwrap();
+            settings.skip_probability
+        };
+        store
+            .create_thread(MAIN, "Bees", &by("ada", "buzz"), at(0))
+            .unwrap();
+        let hide = Order::hide(1, true);
+        store.give_order(MAIN, KING, &hide, "x", at(0)).unwrap();
+        let mut ids = Vec::new();
+        for value in ["0.5", "0.6"] {
+            let id = moved(&mut store, "skip_probability", value);
+            voted(&mut store, id, &["ada", "bob"], &[]);
+            store.decide_motions(MAIN, 99, &configured, at(1)).unwrap();
+            store.confirm_motion(id, KING, &configured, at(2)).unwrap();
+            ids.push(id);
+        }
+        let listed = store.orders(MAIN, 9).unwrap();
+        let lines: Vec<String> = listed.iter().map(|entry| entry.line()).collect();
+        assert!(
+            lines[0].contains("king set skip_probability to 0.6 (was 0.5), by motion 2: too often"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[1].contains("0.5 (was as configured), by motion 1"),
+            "{lines:?}"
+        );
+        let elected = store.elected(MAIN).unwrap();
+        assert_eq!(elected, [("skip_probability", "0.6".to_owned())]);
+        let states = |store: &mut ForumStore| {
+            let state = |id: &i64| store.motion(*id).unwrap().0.state;
+            ids.iter().map(state).collect::<Vec<_>>()
+        };
+        let refused = store.veto_motion(ids[1], KING, "no", at(3)).unwrap_err();
+        assert!(refused.to_string().contains("kd forum undo 3"), "{refused}");
+        // Without a number, the newest effect.
+        store.undo_order(MAIN, KING, None, "", at(4)).unwrap();
+        assert_eq!(skip(&mut store), 0.5);
+        use MotionState::{InForce, Undone};
+        assert_eq!(states(&mut store), [InForce, Undone]);
+        store.undo_order(MAIN, KING, None, "", at(5)).unwrap();
+        assert_eq!(skip(&mut store), 0.2);
+        assert!(store.elected(MAIN).unwrap().is_empty());
+        assert_eq!(states(&mut store), [Undone, Undone]);
+        // An undo can be undone.
+        let newest = store.orders(MAIN, 1).unwrap()[0].id;
+        store
+            .undo_order(MAIN, KING, Some(newest), "", at(6))
+            .unwrap();
+        assert_eq!(skip(&mut store), 0.5);
+        assert_eq!(states(&mut store), [InForce, Undone]);
+        assert!(
+            store
+                .undo_order(MAIN, "ada", Some(newest), "", at(7))
+                .is_err()
+        );
+    });
+}
+
+#[test]
+fn a_setting_elected_before_settings_had_entries_is_undone_too() {
+    each(|site| {
+        let mut store = site.open();
+        let configured = Settings::default();
+        let id = moved(&mut store, "skip_probability", "0.5");
+        voted(&mut store, id, &["ada", "bob"], &[]);
+        store.decide_motions(MAIN, 99, &configured, at(1)).unwrap();
+        store.confirm_motion(id, KING, &configured, at(2)).unwrap();
+        tamper(site, "DELETE FROM orders");
+        assert_eq!(store.orders(MAIN, 9).unwrap().len(), 1);
+        let entry = store.undo_order(MAIN, KING, None, "", at(3)).unwrap();
+        assert!(
+            entry.line().contains("back to the configured value"),
+            "{}",
+            entry.line()
+        );
+        assert_eq!(store.settings(MAIN, &configured).unwrap(), configured);
     });
 }

@@ -187,7 +187,10 @@ pub(super) fn check(world: &mut World<'_>, file: &Path, configured: &Settings) {
     }
     for row in strings("SELECT coalesce(motion_id, ''), what, target FROM orders WHERE forum = ?1")
     {
-        assert!(honest(&row[0]) && row[1] == "post", "{row:?}");
+        assert!(
+            honest(&row[0]) && ["post", "setting"].contains(&row[1].as_str()),
+            "{row:?}"
+        );
     }
     for row in strings("SELECT name, body FROM notes WHERE forum = ?1") {
         if let Some(note) = ledger.notes.get(&row[0]) {

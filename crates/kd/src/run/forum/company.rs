@@ -72,13 +72,24 @@ pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
         let pairs = shown.iter().map(|rule| (rule.key, rules.value(rule)));
         let pairs: BTreeMap<&str, &str> = pairs.collect();
         let charter = site.store.charter(&site.forum)?;
-        let all = json!({"v": kd_core::formats::FORUM_RULES.version, "forum": site.forum, "charter": charter, "rules": pairs});
+        let elected: BTreeMap<&str, String> =
+            site.store.elected(&site.forum)?.into_iter().collect();
+        let all = json!({"v": kd_core::formats::FORUM_RULES.version, "forum": site.forum, "charter": charter, "rules": pairs, "elected": elected});
         writeln!(out, "{all}")?;
         return Ok(());
     }
     for rule in shown {
         let (key, value) = (rule.key, rules.value(rule));
         writeln!(out, "{key:<20} {value:<12} {}", rule.doc)?;
+    }
+    if args.key.is_none() {
+        for (key, value) in site.store.elected(&site.forum)? {
+            let value = clean::line(&value);
+            writeln!(
+                out,
+                "{key:<20} {value:<12} a setting changed by a motion; `kd forum undo --list` has its entry"
+            )?;
+        }
     }
     Ok(())
 }
