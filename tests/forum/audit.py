@@ -402,6 +402,10 @@ def fairness(cycles, runs_of):
 LINK = "chain number origin commitment after_post through_post posts previous next secret void renewed seal".split()
 
 
+# The links at the end of the chain whose cycles are gone. An export has no such links.
+CUT_OFF = []
+
+
 def read_database(path, forum):
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     cycles = []
@@ -428,6 +432,9 @@ def read_database(path, forum):
     # Older stores have no such table.
     known = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'erasures'").fetchone()
     erased = set(db.execute("SELECT what, item FROM erasures WHERE forum = ?", (forum,))) if known else set()
+    cut_off = db.execute("SELECT l.number FROM chains h JOIN links l ON l.chain = h.chain WHERE h.forum = ? AND l.cycle_id NOT IN (SELECT id FROM cycles) "
+                         "AND l.number > ifnull((SELECT max(o.number) FROM links o JOIN cycles c ON c.id = o.cycle_id WHERE o.chain = l.chain), 0)", (forum,))
+    CUT_OFF.extend(row[0] for row in cut_off)
     return cycles, runs, posts, motions, erased
 
 
@@ -565,6 +572,8 @@ def audit(cycles, runs, posts, motions, erased):
             recorded = (plan["order"], [(t["agent"], t["delay_ms"]) for t in plan["turns"]], [s["agent"] for s in plan["sitting_out"]])
             if (order, turns, out) != recorded:
                 fault("drawn again it is another")
+    for number in CUT_OFF:
+        faults.append([cycles[-1]["number"] if cycles else 0, f"the cycle of link {number} is gone"])
     return faults, forks, shortened, (lambda cycle: by_cycle.get(cycle, []))
 
 

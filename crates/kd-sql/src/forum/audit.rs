@@ -129,7 +129,12 @@ impl ForumStore {
             (None, None) => Anchor::None,
         });
         if let Some(why) = differs {
-            let why = format!("the record is not the one noted outside of the database: {why}");
+            let why = match head.head() {
+                Some(_) => {
+                    format!("the record is not the one noted outside of the database: {why}")
+                }
+                None => why,
+            };
             all.faults.push((number, why));
         }
         all.erased = erase::by_day(&mut self.db, forum)?;

@@ -64,10 +64,12 @@ impl ForumStore {
             links::begin(&mut self.db, leader, &chain)?;
         }
         let end = self.chain_end(leader)?;
-        // After every number that was used.
+        // After every number that was used, also by a link whose cycle is gone.
         let behind = noted
             .filter(|(chain, _)| *chain == end.chain)
             .map_or(0, |(_, number)| number);
+        let cut_off = links::cut_off(&mut self.db, &end.chain)?.unwrap_or(0);
+        let behind = behind.max(cut_off);
         let link = Link {
             number: end.number.max(behind.saturating_add(1)),
             void: Some(format!("fork: {why}; accepted: {reason}")),
@@ -91,17 +93,26 @@ fn noted(secrets: &Secrets) -> Option<(&str, i64)> {
     }
 }
 
-/// Returns the difference between the record and the noted state; `None` if nothing is noted or nothing differs. The
+/// Returns the difference between the record and the noted state; `None` if nothing is noted or nothing differs. A record
+/// whose newest cycle was deleted differs from its own links, too. The
 /// record may be ahead of the note, because a process may be killed between a seal and its note.
 pub(super) fn difference(
     db: &mut Db,
     forum: &str,
     secrets: &Secrets,
 ) -> Result<Option<String>, ForumError> {
+    let own = links::chain_of(db, forum)?;
+    if let Some((here, ..)) = &own
+        && let Some(link) = links::cut_off(db, here)?
+    {
+        return Ok(Some(format!(
+            "the cycle of link {link} is gone, and its link is still there; its row was deleted"
+        )));
+    }
     let Some((chain, number)) = noted(secrets) else {
         return Ok(None);
     };
-    let Some((here, ..)) = links::chain_of(db, forum)? else {
+    let Some((here, ..)) = own else {
         return Ok(Some(format!(
             "the record has no links, and link {number} is noted; the database was wiped or replaced"
         )));

@@ -430,18 +430,31 @@ pub(super) fn chain_of(
     row.transpose()
 }
 
+/// Returns the cycle of the last link. A link whose cycle is gone does not count: [`cut_off`] reports it.
 pub(super) fn last_of(db: &mut Db, chain: &str) -> Result<Option<CycleRecord>, ForumError> {
     let row = db.row(
-        "SELECT cycle_id FROM links WHERE chain = $1 ORDER BY number DESC LIMIT 1",
+        "SELECT c.id FROM links l JOIN cycles c ON c.id = l.cycle_id WHERE l.chain = $1 ORDER BY l.number DESC LIMIT 1",
         args![chain],
     )?;
     row.map(|row| cycles::find(db, row.int(0)?)).transpose()
 }
 
+/// Returns the number of the last link of a chain, if its cycle is gone.
+pub(super) fn cut_off(db: &mut Db, chain: &str) -> Result<Option<i64>, ForumError> {
+    let row = db.row(
+        "SELECT l.number, c.id FROM links l LEFT JOIN cycles c ON c.id = l.cycle_id WHERE l.chain = $1 \
+         ORDER BY l.number DESC LIMIT 1",
+        args![chain],
+    )?;
+    let Some(row) = row else { return Ok(None) };
+    let number = row.int(0)?;
+    Ok(row.maybe_int(1)?.is_none().then_some(number))
+}
+
 /// Returns the cycle of the previous link.
 pub(super) fn before(db: &mut Db, link: &Link) -> Result<Option<CycleRecord>, ForumError> {
     let row = db.row(
-        "SELECT cycle_id FROM links WHERE chain = $1 AND number = $2",
+        "SELECT c.id FROM links l JOIN cycles c ON c.id = l.cycle_id WHERE l.chain = $1 AND l.number = $2",
         args![link.chain.as_str(), link.number - 1],
     )?;
     row.map(|row| cycles::find(db, row.int(0)?)).transpose()

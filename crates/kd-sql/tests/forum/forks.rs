@@ -277,3 +277,30 @@ fn a_revealed_secret_is_deleted() {
         }
     });
 }
+
+#[test]
+fn a_record_whose_newest_cycle_was_deleted_is_refused_until_it_is_accepted() {
+    for (is_open, has_state) in [(false, true), (true, true), (false, false)] {
+        each(|site| {
+            let mut store = site.open();
+            let mut leader = lead(&mut store);
+            live(&mut store, &mut leader, 3);
+            if is_open {
+                draw_next(&mut store, &mut leader, &Settings::default(), &AGENTS, None);
+            } else {
+                live(&mut store, &mut leader, 1);
+            }
+            let used = revealed(&mut store);
+            drop((leader, store));
+            tamper(site, "DELETE FROM cycles WHERE number = 4");
+            if !has_state {
+                std::fs::remove_file(secrets(site)).unwrap();
+            }
+            let mut store = site.open();
+            let mut leader = lead(&mut store);
+            refused(&mut store, &mut leader, "the cycle of link 4 is gone");
+            accepted(&mut store, &mut leader, &used, 5);
+            assert_eq!(audited(&mut store).faults, Vec::new());
+        });
+    }
+}
