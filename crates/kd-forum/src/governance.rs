@@ -337,8 +337,8 @@ pub fn decide(
         ..kd_vote::Rules::of(["yes", "no"])
     };
     let tally = kd_vote::tally(rule, &ballots, &rules);
-    // A tie changes nothing: the usual tie-breaking chain does not apply here.
-    let passed = tally.winners == [0];
+    // A tie changes nothing, even by rules that break ties by the order of ballots.
+    let passed = yes > no && tally.winners == [0];
     let word = if passed { "passed" } else { "not passed" };
     let mut outcome = format!("{word} by {}: {sums}", tally.rule);
     let state = match passed {
@@ -677,6 +677,35 @@ mod tests {
                 rule.name,
                 no.outcome
             );
+        }
+    }
+
+    #[test]
+    fn no_voting_rule_passes_a_motion_without_more_yes_than_no() {
+        for rule in kd_vote::RULES.iter().filter(|rule| rule.decides_motions) {
+            let settings = Settings {
+                rule: rule.name.into(),
+                ..Settings::default()
+            };
+            for (yes, no) in [(1, 1), (4, 4), (3, 5), (3, 4)] {
+                let mut votes = votes(yes, no, 0);
+                for order in ["yes first", "no first"] {
+                    let electorate = electorate(yes + no);
+                    let motion = motion(MotionKind::Text);
+                    let decision = decide(&settings, &motion, &votes, &electorate, None);
+                    assert_eq!(
+                        decision.state,
+                        MotionState::Rejected,
+                        "{order}: {}",
+                        decision.outcome
+                    );
+                    // The same voters, with their names in the other order.
+                    votes.reverse();
+                    for (i, vote) in votes.iter_mut().enumerate() {
+                        vote.agent = format!("agent-{i}");
+                    }
+                }
+            }
         }
     }
 
