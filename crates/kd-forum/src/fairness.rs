@@ -138,7 +138,9 @@ pub struct Share {
     pub tokens: u64,
     /// Threads opened.
     pub threads: u64,
-    /// The share of all posts, words, tokens and threads that its turns entitle it to.
+    /// Its share of the posts in the cycles in which it could take part.
+    pub posts_share: f64,
+    /// The share of the posts, words, tokens and threads in these cycles that its turns entitle it to.
     pub use_entitled: f64,
     /// Maximum consecutive cycles without a turn.
     pub longest_silence: u64,
@@ -681,6 +683,8 @@ impl Judge {
             [share.posts, share.words, share.tokens, share.threads] =
                 [0, 1, 2, 3].map(|at| counted.used[at].own);
             share.place_entitled /= n;
+            let posts = &counted.used[0];
+            share.posts_share = posts.own as f64 / posts.all.max(1) as f64;
             share.use_entitled = match counted.used[0].all {
                 0 => share.use_entitled / n,
                 all => counted.used[0].entitled / all as f64,

@@ -31,6 +31,38 @@ fn the_levels_of_all_rows_together_are_at_most_one_percent() {
 }
 
 #[test]
+fn an_agents_share_of_posts_and_its_due_are_of_the_same_cycles() {
+    let mut judge = Judge::default();
+    for seed in 0..12 {
+        let mut names = vec!["ada", "bo"];
+        // It joins late and floods.
+        names.extend((seed >= 10).then_some("spam"));
+        let candidates = names.into_iter().map(Candidate::named).collect();
+        let cards = Cards::new(&Settings::default(), seed, 0, candidates);
+        let plan = draw(&cards);
+        let mut sample = Sample::of(&cards, &plan);
+        sample.turns = plan
+            .order
+            .iter()
+            .map(|agent| Turn {
+                agent,
+                posts: if agent == "spam" { 6 } else { 1 },
+                ..Turn::default()
+            })
+            .collect();
+        judge.add(&sample);
+    }
+    let table = judge.table(Look::Once);
+    let spam = table.agents.iter().find(|agent| agent.agent == "spam");
+    let spam = spam.unwrap();
+    assert_eq!((spam.posts, spam.posts_share), (12, 12.0 / 16.0));
+    let row = table.row("posts").unwrap();
+    assert_eq!(row.agent.as_deref(), Some("spam"));
+    assert_eq!(row.value, Some(spam.posts_share));
+    assert_eq!(row.entitled, Some(spam.use_entitled));
+}
+
+#[test]
 fn schedulers_pass_and_fail_the_rows_that_they_should() {
     for scheduler in SCHEDULERS {
         let settings = Settings {

@@ -129,7 +129,6 @@ fn print_agents(table: &Table, styles: Styles, out: &mut dyn Write) -> io::Resul
         ("#", ".")
     };
     let most = table.agents.iter().map(|a| a.turns).max().unwrap_or(0);
-    let posts: u64 = table.agents.iter().map(|a| a.posts).sum();
     writeln!(
         out,
         "\n  {:<20} {:<BAR$} {:>6} {:>7} {:>6} {:>6} {:>6} {:>6} {:>7} {:>7} {:>8}",
@@ -149,7 +148,7 @@ fn print_agents(table: &Table, styles: Styles, out: &mut dyn Write) -> io::Resul
             agent.place_entitled,
             agent.first_words,
             agent.last_words,
-            100.0 * agent.posts as f64 / posts.max(1) as f64,
+            100.0 * agent.posts_share,
             100.0 * agent.use_entitled,
             agent.answered
         )?;
