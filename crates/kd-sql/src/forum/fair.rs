@@ -75,7 +75,11 @@ impl ForumStore {
             }
             page = next;
         }
-        for (from, to) in self.answers(forum)? {
+        let since = match last {
+            Some(_) => first.started_at,
+            None => Timestamp::MIN,
+        };
+        for (from, to) in self.answers(forum, since)? {
             judge.answered(&from, &to);
         }
         Ok(judge.table(look))

@@ -136,16 +136,22 @@ impl ForumStore {
             .collect()
     }
 
-    /// Returns the pairs of author and answered author in a forum, in order. A post answers the author that it quotes;
-    /// without a quote, it answers the previous author in the thread.
+    /// Returns the pairs of author and answered author of the posts since a time, in order. A post answers the author that
+    /// it quotes; without a quote, it answers the previous author in the thread, whose post may be older.
     ///
     /// # Errors
     /// If the database fails or is damaged.
-    pub fn answers(&mut self, forum: &str) -> Result<Vec<(String, String)>, ForumError> {
+    pub fn answers(
+        &mut self,
+        forum: &str,
+        since: Timestamp,
+    ) -> Result<Vec<(String, String)>, ForumError> {
         let rows = self.db.rows(
-            "SELECT p.author, COALESCE(q.author, LAG(p.author) OVER (PARTITION BY p.thread_id ORDER BY p.id)) FROM posts p \
-             JOIN threads t ON t.id = p.thread_id LEFT JOIN posts q ON q.id = p.quote_post_id WHERE t.forum = $1 ORDER BY p.id",
-            args![forum],
+            "SELECT a.author, a.answered FROM (SELECT p.id, p.author, p.created_at, \
+             COALESCE(q.author, LAG(p.author) OVER (PARTITION BY p.thread_id ORDER BY p.id)) AS answered FROM posts p \
+             JOIN threads t ON t.id = p.thread_id LEFT JOIN posts q ON q.id = p.quote_post_id WHERE t.forum = $1) a \
+             WHERE a.created_at >= $2 ORDER BY a.id",
+            args![forum, since],
         )?;
         let mut pairs = Vec::with_capacity(rows.len());
         for row in &rows {

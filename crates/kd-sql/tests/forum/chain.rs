@@ -9,6 +9,7 @@ use kd_forum::account::Proof;
 use kd_forum::cards::{Candidate, Seed};
 use kd_forum::chain::Origin;
 use kd_forum::cycle::{Plan, draw};
+use kd_forum::fairness::Look;
 use kd_forum::words::Outcome;
 use kd_sql::forum::{
     Anchor, Audited, Caller, CycleRecord, ForumStore, Governance, Leader, Place, Repeat, RunEnd,
@@ -679,4 +680,29 @@ fn an_independent_program_agrees() {
             assert!(near(p.as_f64().unwrap(), ours), "{key}: {p} {ours}");
         }
     }
+}
+
+#[test]
+fn the_fairness_of_the_last_cycles_counts_their_answers_alone() {
+    each(|site| {
+        let settings = Settings::default();
+        let mut store = site.open();
+        let mut leader = lead(&mut store);
+        for cycle in 1..=3 {
+            let candidates = AGENTS.map(|name| store.candidate(name).unwrap()).to_vec();
+            let drawn = store.draw_cycle(&mut leader, &settings, candidates, None, at(100 * cycle));
+            let cycle = drawn.unwrap().record;
+            take_turns(&mut store, &settings, &cycle);
+            let now = at(100 * cycle.number + 90);
+            store
+                .finish_cycle(&mut leader, cycle.id, 1_000, now)
+                .unwrap();
+        }
+        let mut answered = |last| {
+            let table = store.fairness(MAIN, last, Look::Running).unwrap();
+            table.agents.iter().map(|agent| agent.answered).sum::<u64>()
+        };
+        let (all, last) = (answered(None), answered(Some(1)));
+        assert!(last <= 4 && all > 4, "{last} of {all}");
+    });
 }
