@@ -58,6 +58,17 @@ impl ForumStore {
         lines.filter_map(Result::transpose).collect()
     }
 
+    /// Counts the lines that [`Self::log_tail`] can return.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub fn log_count(&mut self, forum: &str) -> Result<i64, ForumError> {
+        let row = self
+            .db
+            .row("SELECT COUNT(*) FROM log WHERE forum = $1", args![forum])?;
+        Ok(first_int(row)?.unwrap_or(0))
+    }
+
     /// Returns the number of the last line.
     ///
     /// # Errors

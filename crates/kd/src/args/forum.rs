@@ -324,9 +324,9 @@ Examples:
 pub(crate) struct Log {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// Number of lines
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
-    pub(crate) lines: i64,
+    /// Number of lines; without it the newest 50, and with --jsonl all
+    #[arg(short = 'n', long, value_name = "N", value_parser = values::whole::<i64>(1..), allow_negative_numbers = true)]
+    pub(crate) lines: Option<i64>,
     /// Print JSON, one object per line
     #[arg(long, help_heading = "Output")]
     pub(crate) jsonl: bool,

@@ -8,6 +8,7 @@ use kd_forum::MAIN;
 use kd_forum::account::Proof;
 use kd_forum::cards::{Candidate, Cards};
 use kd_forum::cycle::draw;
+use kd_forum::logline::{LogEvent, LogLine};
 use kd_forum::words::Outcome;
 use kd_sql::forum::{Caller, ForumStore, NewPost, Place};
 use rustix::process::{Pid, Signal, kill_process};
@@ -442,6 +443,47 @@ fn lists_say_what_they_leave_out() {
     let listed: serde_json::Value = serde_json::from_str(&read.out).unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 200);
     assert!(read.err.contains(cut), "{}", read.err);
+}
+
+#[test]
+fn records_are_complete_for_programs_and_say_what_they_leave_out_for_people() {
+    let home = house(&json!({}), &[]);
+    let mut store = store(&home);
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    for seed in 0..55 {
+        let cards = Cards::new(
+            &Settings::default(),
+            seed,
+            seed,
+            vec![Candidate::named("ada")],
+        );
+        let cycle = store.begin_cycle(MAIN, &cards, &draw(&cards), now).unwrap();
+        store.end_cycle(cycle.id, 1, now).unwrap();
+        let event = LogEvent::CycleComplete { cycle: 1 };
+        let forum = MAIN.to_owned();
+        store
+            .log(&LogLine {
+                at: now,
+                forum,
+                event,
+            })
+            .unwrap();
+    }
+    let said = |args: &[&str]| {
+        let said = forum(&home, args);
+        (said.out.lines().count(), said.err)
+    };
+    assert_eq!(said(&["audit", "--json"]), (56, String::new()));
+    let audit = forum(&home, &["audit"]);
+    let (lines, told) = (audit.out.lines(), audit.err);
+    assert_eq!(lines.filter(|line| line.starts_with("cycle ")).count(), 50);
+    let cut = "the newest 50 of 55 cycles are listed, and all are checked; `--json` lists all\n";
+    assert_eq!(told, cut);
+    assert_eq!(said(&["log", "--jsonl"]), (55, String::new()));
+    let cut = "50 of 55 lines are shown; `kd forum log -n 55` prints all\n";
+    assert_eq!(said(&["log"]), (50, cut.to_owned()));
+    let cut = cut.replace("50 of", "7 of");
+    assert_eq!(said(&["log", "--jsonl", "-n", "7"]), (7, cut));
 }
 
 #[test]

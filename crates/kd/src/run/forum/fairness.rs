@@ -14,7 +14,7 @@ use kd_forum::words::Run;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// Maximum cycles and faults listed.
+/// Maximum cycles and faults listed for people.
 const LISTED: usize = 50;
 /// Characters of a full bar.
 const BAR: usize = 24;
@@ -177,23 +177,38 @@ pub(super) fn audit(args: &Audit, here: &Here) -> Result<Exit, Error> {
         return Ok(verdict(checked.faults.is_empty()));
     }
     let mut shown = VecDeque::new();
+    let mut written = Ok(());
     let all = site.store.audit(&site.forum, &mut |checked| {
+        if args.json {
+            // For programs, all of them.
+            let text = serde_json::to_string(&checked.cycle).unwrap_or_default();
+            if written.is_ok() {
+                written = writeln!(out, "{text}");
+            }
+            return;
+        }
         if shown.len() == LISTED {
             shown.pop_front();
         }
-        shown.push_back(checked.clone());
+        shown.push_back(cycle_line(&checked.cycle));
     })?;
+    written?;
     if args.json {
-        for checked in &shown {
-            let text = serde_json::to_string(&checked.cycle).unwrap_or_default();
-            writeln!(out, "{text}")?;
-        }
         writeln!(out, "{}", serde_json::json!({"audit": all}))?;
-    } else {
-        for checked in &shown {
-            writeln!(out, "{}", cycle_line(&checked.cycle))?;
-        }
-        print_audit(&all, &mut out)?;
+        return Ok(verdict(all.faults.is_empty()));
+    }
+    for line in &shown {
+        writeln!(out, "{line}")?;
+    }
+    print_audit(&all, &mut out)?;
+    out.flush()?;
+    if shown.len() < all.cycles {
+        writeln!(
+            crate::out::stderr(),
+            "the newest {} of {} cycles are listed, and all are checked; `--json` lists all",
+            shown.len(),
+            all.cycles
+        )?;
     }
     Ok(verdict(all.faults.is_empty()))
 }

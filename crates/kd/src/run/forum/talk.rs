@@ -20,6 +20,8 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(300);
 /// Default number of threads listed.
 const THREADS: i64 = 200;
+/// Default number of lines of the log printed for people.
+const LOG: i64 = 50;
 /// Default number of posts printed.
 const POSTS: i64 = 100_000;
 
@@ -298,13 +300,26 @@ pub(super) fn log(args: &Log, here: &Here) -> Result<(), Error> {
     let mut site = open(&args.place, here)?;
     let zone = TimeZone::system();
     let mut out = crate::out::lines(args.jsonl);
-    for line in site.store.log_tail(&site.forum, args.lines.max(0))? {
+    let limit = match (args.lines, args.jsonl) {
+        (Some(lines), _) => lines,
+        (None, false) => LOG,
+        (None, true) => i64::MAX,
+    };
+    let lines = site.store.log_tail(&site.forum, limit)?;
+    for line in &lines {
         match args.jsonl {
-            true => writeln!(out, "{}", serde_json::to_string(&line).unwrap_or_default())?,
+            true => writeln!(out, "{}", serde_json::to_string(line).unwrap_or_default())?,
             false => writeln!(out, "{}", clean::text(&line.text(&zone)))?,
         }
     }
-    Ok(())
+    out.flush()?;
+    let all = site.store.log_count(&site.forum)?;
+    Ok(shown_of(
+        lines.len(),
+        all,
+        "lines",
+        &format!("`kd forum log -n {all}` prints all"),
+    )?)
 }
 
 pub(super) fn watch(args: &Watch, here: &Here) -> Result<(), Error> {
