@@ -9,8 +9,11 @@ use kd_core::formats::{MARK, PRINTED, Printed};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 use support::{Home, git};
 
 const QUESTION: &str = "Is it safe?";
@@ -513,6 +516,31 @@ fn others(out: &mut Outputs) {
     for post in thread["posts"].as_array().expect("posts") {
         out.keep("forum-watch", post.clone());
     }
+    out.keep("forum-watch", watched_post(&home));
+}
+
+/// Returns the line that `kd forum watch` prints for a post.
+fn watched_post(home: &Home) -> Value {
+    let mut child = home
+        .kd(&["forum", "watch", "--jsonl"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let (send, got) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        if let Some(Ok(line)) = lines.next() {
+            let _ = send.send(line);
+        }
+    });
+    // It prints what is posted after its start, so post until it has seen one.
+    let line = (0..100).find_map(|_| {
+        assert_eq!(home.run(&["forum", "post", "Ants", "March."]).code, Some(0));
+        got.recv_timeout(Duration::from_millis(500)).ok()
+    });
+    child.kill().and_then(|()| child.wait()).expect("it ends");
+    reader.join().expect("it ends");
+    serde_json::from_str(&line.expect("a post")).expect("one line")
 }
 
 /// Audits, fairness tables, motions, erased posts.

@@ -336,7 +336,7 @@ pub(super) fn watch(args: &Watch, here: &Here) -> Result<(), Error> {
         for post in site.store.posts_after(&site.forum, seen, 500)? {
             seen = post.id;
             match args.jsonl {
-                true => writeln!(out, "{}", json!({"post": post}))?,
+                true => writeln!(out, "{}", serde_json::to_string(&post).unwrap_or_default())?,
                 false => {
                     writeln!(out, "thread {}", post.thread_id)?;
                     show(&post, post.hidden_at.map(|_| ""), false, &mut out)?;
