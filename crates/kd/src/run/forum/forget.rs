@@ -18,7 +18,7 @@ pub(super) fn run(args: &ForgetPosts, here: &Here) -> Result<Exit, Error> {
     let texts = site.texts_of(&args.posts)?;
     let found = site.erase(&args.posts, &texts, true)?;
     if !args.json {
-        show(&site, &found)?;
+        show(args, &site, &found)?;
     }
     let is_nothing = found.removed.is_empty();
     if !args.dry_run && !args.yes && !is_nothing {
@@ -52,10 +52,17 @@ fn named(posts: &[i64]) -> String {
     }
 }
 
-fn show(site: &Site, found: &FoundPosts) -> Result<(), Error> {
+fn show(args: &ForgetPosts, site: &Site, found: &FoundPosts) -> Result<(), Error> {
     let mut out = crate::out::stdout().lock();
     if found.removed.is_empty() {
-        writeln!(out, "nothing is left of it")?;
+        let (which, is, its) = match args.posts.as_slice() {
+            [_] => (named(&args.posts), "is", "its"),
+            _ => (named(&args.posts), "are", "their"),
+        };
+        writeln!(
+            out,
+            "{which} {is} erased already; without {its} text kd cannot find posts that repeat it: search for the words"
+        )?;
     }
     for one in &found.removed {
         let at = clean::line(&one.path.display().to_string());
