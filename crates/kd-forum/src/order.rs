@@ -213,9 +213,7 @@ pub fn reason(text: &str) -> Result<String, Refused> {
     let line = kd_core::clean::clean_text(text);
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.chars().count() {
-        0 => Err(Refused::invalid(
-            "a reason is missing: it is recorded with the entry",
-        )),
+        0 => Err(Refused::invalid("a reason is missing: it is recorded")),
         n if n > REASON_MAX => Err(Refused::invalid(format!(
             "the reason is longer than {REASON_MAX} characters"
         ))),

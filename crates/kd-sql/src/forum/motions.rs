@@ -829,10 +829,14 @@ impl ForumStore {
             let motion = rows::motions::find(db, id)?;
             check_decider(db, &motion, by)?;
             if motion.state != MotionState::Passed {
-                return Err(ForumError::Invalid(format!(
-                    "motion {id} did not pass: it is {}",
-                    motion.state.word()
-                )));
+                return Err(ForumError::Invalid(match motion.state {
+                    MotionState::InForce => format!("motion {id} is in force already"),
+                    MotionState::Open => format!("motion {id} is still open for votes"),
+                    state => format!(
+                        "motion {id} is {}: only a motion that passed can be confirmed",
+                        state.word()
+                    ),
+                }));
             }
             enforce(
                 db,
@@ -858,7 +862,7 @@ impl ForumStore {
         reason: &str,
         now: Timestamp,
     ) -> Result<Motion, ForumError> {
-        let reason = self.masking.mask(reason).0;
+        let reason = kd_forum::order::reason(&self.masking.mask(reason).0)?;
         self.db.whole(|db| {
             let motion = rows::motions::find(db, id)?;
             check_decider(db, &motion, by)?;

@@ -819,3 +819,32 @@ fn a_setting_elected_before_settings_had_entries_is_undone_too() {
         assert_eq!(store.settings(MAIN, &configured).unwrap(), configured);
     });
 }
+
+#[test]
+fn a_decision_says_why_it_is_refused_and_needs_a_reason() {
+    each(|site| {
+        let mut store = site.open();
+        let configured = Settings::default();
+        let id = moved(&mut store, "max_tool_calls", "5");
+        let confirm = |store: &mut ForumStore| {
+            let done = store.confirm_motion(id, KING, &configured, at(3));
+            done.map_err(|error| error.to_string())
+        };
+        let open = confirm(&mut store).unwrap_err();
+        assert_eq!(open, "motion 1 is still open for votes");
+        for reason in ["", " \n"] {
+            let refused = store.veto_motion(id, KING, reason, at(2)).unwrap_err();
+            assert!(
+                refused.to_string().contains("a reason is missing"),
+                "{refused}"
+            );
+        }
+        voted(&mut store, id, &["ada", "bob"], &[]);
+        store.decide_motions(MAIN, 3, &configured, at(2)).unwrap();
+        assert_eq!(confirm(&mut store).unwrap().state, MotionState::InForce);
+        assert_eq!(
+            confirm(&mut store).unwrap_err(),
+            "motion 1 is in force already"
+        );
+    });
+}
