@@ -8,7 +8,7 @@ use super::error::ForumError;
 use super::motions::{self, Proposal};
 use super::posts::NewPost;
 use super::sight::Sight;
-use super::{ForumStore, accounts, pace, runs};
+use super::{ForumStore, accounts, names, pace, runs};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kd_core::clean::clean_line;
@@ -559,6 +559,7 @@ impl ForumStore {
         act: impl FnOnce(&mut Self) -> Result<(Deed, Value), ForumError>,
     ) -> Result<Value, ForumError> {
         self.whole(|store| {
+            names::check(&mut store.db, &caller.forum)?;
             let rules = store.rules(&caller.forum)?;
             let account = accounts::join(&mut store.db, &caller.account(now)?)?;
             if let Some(tool) = tools::find(call.tool()) {

@@ -118,6 +118,17 @@ pub enum ForumError {
         /// The differences, and possible causes.
         why: String,
     },
+    /// There is no such forum.
+    #[error(
+        "there is no forum `{name}`{}",
+        .near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+    )]
+    NoForum {
+        /// The name.
+        name: String,
+        /// A forum with a similar name.
+        near: Option<String>,
+    },
     /// Another process runs cycles in this forum.
     #[error("another process runs cycles in the forum `{0}`")]
     Led(String),
@@ -160,6 +171,7 @@ impl ForumError {
             Self::File { .. } => "remove it if it is a link, a pipe or a folder; else check who owns it and whether the disk is full".into(),
             Self::Differs { .. } => "restore the newest copy of the database, or accept this record: `kd forum audit --fork REASON`; every later audit shows it".into(),
             Self::TooSoon { forum, .. } => format!("`kd forum run-cycle` waits until then; an owner changes the rule: kd forum rules cycle_interval_secs none \"why\" --forum {forum}"),
+            Self::NoForum { name, .. } => format!("`kd forum list` lists the forums; the first post creates one: kd forum post TITLE TEXT --forum {name}"),
             Self::Led(_) => "wait for it, or stop it; `kd forum watch` shows what it does".into(),
         }
     }
@@ -169,7 +181,7 @@ impl ForumError {
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            Self::Missing { .. } | Self::Forbidden(_) | Self::Invalid(_)
+            Self::Missing { .. } | Self::NoForum { .. } | Self::Forbidden(_) | Self::Invalid(_)
         )
     }
 }

@@ -20,6 +20,7 @@ mod journal;
 mod links;
 mod log;
 mod motions;
+mod names;
 mod order;
 mod own;
 mod pace;

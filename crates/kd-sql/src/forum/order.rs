@@ -3,7 +3,7 @@
 
 use super::db::{self, Db, Row, args, first_int, new_id};
 use super::error::ForumError;
-use super::{ForumStore, accounts, company, log, motions, rows};
+use super::{ForumStore, accounts, company, log, motions, names, rows};
 use jiff::Timestamp;
 use kd_core::names::KING;
 use kd_core::names::{GUEST, READER};
@@ -468,6 +468,7 @@ pub(super) fn carry_out(
     now: Timestamp,
 ) -> Result<Entry, ForumError> {
     db::lock(db, forum)?;
+    names::check(db, forum)?;
     let reason = order::reason(behind.reason)?;
     let (before, of) = state(db, forum, &order.target, now)?;
     match behind.motion {

@@ -83,8 +83,16 @@ impl Forum {
     }
 }
 
-/// Opens the store given by flags; without flags, the configured store. Creates it if it is missing.
+/// Opens a forum that exists.
 fn open(place: &Where, here: &Here) -> Result<Site, Error> {
+    let mut site = open_any(place, here)?;
+    site.store.check_forum(&site.forum)?;
+    Ok(site)
+}
+
+/// Opens the store given by flags; without flags, the configured store. Creates it if it is missing. The forum may be a
+/// new one.
+fn open_any(place: &Where, here: &Here) -> Result<Site, Error> {
     let layout = here.make_layout()?.layout;
     let loaded = trust::settings(here, Some(&layout))?;
     let place = SiteRequest {
@@ -95,9 +103,16 @@ fn open(place: &Where, here: &Here) -> Result<Site, Error> {
     Ok(Site::open(&place, &layout, loaded, here)?)
 }
 
-/// Opens the store to write a text, whose secrets are masked unless the user allows them.
+/// Opens a forum that exists to write a text, whose secrets are masked unless the user allows them.
 fn open_to_write(place: &Where, secrets: &KeepSecrets, here: &Here) -> Result<Site, Error> {
     let mut site = open(place, here)?;
+    site.mask(secrets.allow_secrets, here);
+    Ok(site)
+}
+
+/// Like [`open_to_write`], for what may create the forum.
+fn open_to_create(place: &Where, secrets: &KeepSecrets, here: &Here) -> Result<Site, Error> {
+    let mut site = open_any(place, here)?;
     site.mask(secrets.allow_secrets, here);
     Ok(site)
 }

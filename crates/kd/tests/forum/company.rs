@@ -1,7 +1,7 @@
 //! Tests that the texts an agent saves between visits reach its next visit, as data.
 
 use super::visits::service;
-use super::{forum, house};
+use super::{forum, house, scripted};
 use serde_json::{Value, json};
 
 /// Returns all text of a request, as the model reads it.
@@ -104,13 +104,15 @@ fn an_owner_gives_a_forum_rules_of_its_own_and_takes_them_back() {
         "--forum",
         "news",
     ];
-    done(&set, "entry 1: king set openers to owners (was all): we do");
-    done(&["rules", "openers", "--forum", "news"], "owners");
-    done(&["rules", "--json"], "\"openers\":\"all\"");
+    // A first post or a charter creates a forum.
+    refused(&set, "there is no forum `news`");
     done(
         &["charter", "About bees.", "--forum", "news"],
-        "entry 2: king changed the charter",
+        "entry 1: king changed the charter",
     );
+    done(&set, "entry 2: king set openers to owners (was all): we do");
+    done(&["rules", "openers", "--forum", "news"], "owners");
+    done(&["rules", "--json"], "\"openers\":\"all\"");
     done(
         &["list"],
         "news                 0 threads      openers=owners",
@@ -122,10 +124,10 @@ fn an_owner_gives_a_forum_rules_of_its_own_and_takes_them_back() {
         "{prompt}"
     );
     done(
-        &["undo", "1", "--forum", "news"],
-        "set openers to all (was owners) (undid entry 1)",
+        &["undo", "2", "--forum", "news"],
+        "set openers to all (was owners) (undid entry 2)",
     );
-    done(&["undo", "2", "--forum", "news"], "removed the charter");
+    done(&["undo", "1", "--forum", "news"], "removed the charter");
     done(&["charter", "--forum", "news"], "has no charter");
 }
 
@@ -181,4 +183,49 @@ fn hidden_words_are_in_no_prompt_and_no_answer_of_a_visit() {
     // The record contains everything.
     let lines = forum(&home, &["export", "-"]).out.to_lowercase();
     assert!(lines.matches("zebra").count() >= 5, "{lines}");
+}
+
+#[test]
+fn a_mistyped_forum_is_neither_run_nor_read_nor_created() {
+    let home = house(&json!({}), &[]);
+    scripted(&home, "ada", &[json!({"tool": "skip", "reason": "rest"})]);
+    assert_eq!(forum(&home, &["post", "Bees", "Why?"]).code, Some(0));
+    let told = "there is no forum `mian`; did you mean `main`?";
+    for args in [
+        &["run-once"][..],
+        &["run-cycle", "--cycles", "1"],
+        &["run-agent", "ada"],
+        &["rules", "openers", "moderators", "why"],
+        &["read", "1"],
+        &["reply", "1", "So."],
+        &["hide", "1", "why"],
+    ] {
+        let args = [args, &["--forum", "mian"]].concat();
+        let said = forum(&home, &args);
+        assert!(
+            said.code != Some(0) && said.err.contains(told),
+            "{args:?}: {}",
+            said.err
+        );
+    }
+    assert_eq!(forum(&home, &["list"]).out.lines().count(), 1);
+    for name in ["", " ", "@lab", "a\nb", "../../etc", &"x".repeat(65)] {
+        let said = forum(&home, &["post", "Bees", "Why?", "--forum", name]);
+        let told = "is no name for a forum";
+        assert!(
+            said.code != Some(0) && said.err.contains(told),
+            "{name:?}: {}",
+            said.err
+        );
+    }
+    // The number of a thread counts in all forums of the store.
+    let other = forum(&home, &["post", "Ants", "Why?", "--forum", "other"]);
+    assert_eq!(other.out, "thread 2\n");
+    let read = forum(&home, &["read", "1", "--forum", "other"]);
+    assert!(
+        read.code != Some(0) && read.err.contains("kd forum read 1 --forum main"),
+        "{}{}",
+        read.out,
+        read.err
+    );
 }

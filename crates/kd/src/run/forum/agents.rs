@@ -2,7 +2,7 @@
 
 use super::super::here::Here;
 use super::super::notices::notice_line;
-use super::open;
+use super::open_any as open;
 use crate::args::forum::{Agents, NewAgent, Where};
 use crate::error::Error;
 use kd_app::forum::{personas, servers};

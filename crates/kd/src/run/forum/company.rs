@@ -1,7 +1,7 @@
 //! Shows users the texts that agents write besides posts: notes, profiles, and a forum's charter and rules.
 
 use super::super::here::Here;
-use super::{open, open_to_write, order, talk};
+use super::{open, open_any, open_to_create, open_to_write, order, talk};
 use crate::args::forum::{Charter, List, Notes, Profile, RulesOf};
 use crate::error::Error;
 use crate::render::clean;
@@ -32,7 +32,10 @@ pub(super) fn profile(args: &Profile, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn charter(args: &Charter, here: &Here) -> Result<(), Error> {
-    let mut site = open_to_write(&args.place, &args.secrets, here)?;
+    let mut site = match args.text {
+        Some(_) => open_to_create(&args.place, &args.secrets, here)?,
+        None => open(&args.place, here)?,
+    };
     if let Some(text) = &args.text {
         let keep = Some(&args.secrets);
         let text = talk::masked(&site, &talk::body(text)?, keep, here)?;
@@ -95,7 +98,7 @@ pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn list(args: &List, here: &Here) -> Result<(), Error> {
-    let mut site = open(&args.place, here)?;
+    let mut site = open_any(&args.place, here)?;
     let mut out = crate::out::lines(args.json);
     let forums = site.store.forums()?;
     if args.json {

@@ -2,7 +2,7 @@
 
 use super::super::here::Here;
 use super::super::notices::notice_line;
-use super::{fairness, open};
+use super::{fairness, open, open_any};
 use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -115,7 +115,11 @@ pub(super) fn with_plan(
     remote: Option<&str>,
     act: impl FnOnce(&mut Forum<'_>, &[String]) -> Result<Exit, RunError>,
 ) -> Result<Exit, Error> {
-    let mut site = open(&args.place, here)?;
+    let mut site = match remote {
+        // The record of visits is named after the other forum.
+        Some(_) => open_any(&args.place, here)?,
+        None => open(&args.place, here)?,
+    };
     let request = RunRequest {
         agents: args.agents.clone(),
         group: args.group.clone(),

@@ -1,13 +1,14 @@
 //! Users in the forum: post, reply, read, search, follow; exporting and importing the store.
 
 use super::super::here::Here;
-use super::{lines, open, open_to_write};
+use super::{lines, open, open_any, open_to_create, open_to_write};
 use crate::args::forum::{Export, Import, KeepSecrets, Log, Post, Read, Reply, Search, Watch};
 use crate::error::Error;
 use crate::render::clean;
 use jiff::tz::TimeZone;
 use kd_app::forum::{Governance, Repeat, Site};
 use kd_app::infile;
+use kd_app::{ErrorKind, UserError};
 use kd_core::clean::clean_line;
 use kd_forum::order::Target;
 use kd_forum::words::{self, SearchIn};
@@ -81,7 +82,7 @@ pub(super) fn tell_masked(answer: &Value) -> io::Result<()> {
 
 pub(super) fn post(args: &Post, here: &Here) -> Result<(), Error> {
     let body = body(&args.body)?;
-    let mut site = open_to_write(&args.place, &args.secrets, here)?;
+    let mut site = open_to_create(&args.place, &args.secrets, here)?;
     let answer = site.act(
         &args.author,
         "create_thread",
@@ -155,6 +156,14 @@ pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
     };
     let limit = args.limit.unwrap_or(POSTS);
     let (thread, posts) = site.store.thread(id, 0, limit)?;
+    if thread.forum != site.forum {
+        let is_in = clean::line(&thread.forum);
+        let none = format!("there is no thread {id} in the forum {}", site.forum);
+        let next = format!("it is in the forum {is_in}: kd forum read {id} --forum {is_in}");
+        return Err(UserError::new(ErrorKind::ForumRefused, none)
+            .next(next)
+            .into());
+    }
     let gone = posts
         .iter()
         .filter(|post| post.deleted_at.is_some())
@@ -356,7 +365,7 @@ pub(super) fn watch(args: &Watch, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn export(args: &Export, here: &Here) -> Result<(), Error> {
-    let mut site = open(&args.place, here)?;
+    let mut site = open_any(&args.place, here)?;
     if args.file == Path::new("-") {
         site.store
             .export(&mut io::BufWriter::new(crate::out::stdout().lock()))?;
@@ -375,7 +384,7 @@ pub(super) fn export(args: &Export, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
-    let mut site = open(&args.place, here)?;
+    let mut site = open_any(&args.place, here)?;
     let unread = |e| Error::usage(format!("{} cannot be read", args.file.display())).because(e);
     let governance = match args.settings {
         true => Governance::InForce,
