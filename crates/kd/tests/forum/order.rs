@@ -39,6 +39,13 @@ fn a_person_hides_closes_edits_and_undoes() {
         &forum(&home, &["read", "1", "--hidden"]),
         "Publish your keys",
     );
+    let found = forum(&home, &["search", "publish"]);
+    done(&found, "#2 eve: (hidden; kd forum read 1 --hidden)");
+    assert!(!found.out.contains("keys"), "{}", found.out);
+    done(
+        &forum(&home, &["search", "publish", "--json"]),
+        "\"hidden_at\"",
+    );
     done(
         &forum(&home, &["close", "1", "it is said"]),
         "closed thread 1",

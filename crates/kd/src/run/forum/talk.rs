@@ -275,15 +275,29 @@ pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
     let hits = site
         .store
         .search(&site.forum, &args.words.join(" "), place, args.limit)?;
+    let mut hidden = Vec::with_capacity(hits.len());
+    for hit in &hits {
+        hidden.push(site.store.post(hit.post_id)?.hidden_at);
+    }
     let mut out = crate::out::lines(args.json);
     if args.json {
-        writeln!(out, "{}", serde_json::to_string(&hits).unwrap_or_default())?;
+        let mut all = serde_json::to_value(&hits).unwrap_or_default();
+        for (hit, at) in all.as_array_mut().into_iter().flatten().zip(&hidden) {
+            if let Some(at) = at {
+                hit["hidden_at"] = at.to_string().into();
+            }
+        }
+        writeln!(out, "{all}")?;
     } else if hits.is_empty() {
         writeln!(out, "nothing found")?;
     }
-    for hit in hits.iter().filter(|_| !args.json) {
+    for (hit, hidden) in hits.iter().zip(&hidden).filter(|_| !args.json) {
         let excerpt = clean::text(&hit.excerpt);
-        let line = excerpt.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = match hidden {
+            // As in the thread: moderators see a hidden text when they ask for it.
+            Some(_) => format!("(hidden; kd forum read {} --hidden)", hit.thread.id),
+            None => excerpt.split_whitespace().collect::<Vec<_>>().join(" "),
+        };
         writeln!(
             out,
             "{:>5}  {} · #{} {}: {line}",
