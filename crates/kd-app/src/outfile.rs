@@ -25,6 +25,24 @@ pub fn write_with<E: From<UserError> + From<std::io::Error>>(
     env: &Env,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
+    // The default permissions of a new file, before the umask.
+    write_as(path, 0o666, env, write)
+}
+
+/// Like [`write()`], for a file that only the user may read.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_private(path: &Path, bytes: &[u8], env: &Env) -> Result<(), UserError> {
+    write_as(path, 0o600, env, |out| Ok(out.write_all(bytes)?))
+}
+
+fn write_as<E: From<UserError> + From<std::io::Error>>(
+    path: &Path,
+    mode: u32,
+    env: &Env,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
     let failed = |e: std::io::Error| {
         UserError::new(
             ErrorKind::Output,
@@ -76,8 +94,7 @@ pub fn write_with<E: From<UserError> + From<std::io::Error>>(
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // The default permissions of a new file, before the umask.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
+        builder.permissions(std::fs::Permissions::from_mode(mode));
     }
     let mut file = builder.tempfile_in(&folder).map_err(failed)?;
     let out = std::io::BufWriter::new(file.as_file_mut());

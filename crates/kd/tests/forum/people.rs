@@ -487,6 +487,36 @@ fn records_are_complete_for_programs_and_say_what_they_leave_out_for_people() {
 }
 
 #[test]
+fn an_export_is_private_and_says_what_it_replaces_and_an_empty_file_is_no_backup() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = house(&json!({}), &[]);
+    forum(&home, &["post", "Bees", "Why do they dance?"]);
+    let file = home.work().join("forum.jsonl");
+    for end in ["forum.jsonl\n", "forum.jsonl, replaced\n"] {
+        let said = forum(&home, &["export", "forum.jsonl"]);
+        assert!(said.err.ends_with(end), "{}", said.err);
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    let none = forum(&home, &["export", "nosuch/forum.jsonl"]);
+    assert_eq!(none.code, Some(2), "{}", none.err);
+    assert!(none.err.contains("no folder nosuch"), "{}", none.err);
+    std::fs::write(&file, "").unwrap();
+    let empty = forum(&home, &["import", "forum.jsonl"]);
+    assert_eq!(empty.code, Some(2), "{}", empty.out);
+    assert!(empty.err.contains("forum.jsonl is empty"), "{}", empty.err);
+    // Nobody reads the output.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let cut = quick(&home, &["export"]).stdout(writer).output().unwrap();
+    let err = String::from_utf8_lossy(&cut.stderr);
+    assert!(
+        !err.contains("a link") && !err.contains("Broken pipe"),
+        "{err}"
+    );
+}
+
+#[test]
 fn an_import_of_what_is_there_is_refused() {
     let home = house(&json!({}), &[]);
     forum(&home, &["post", "Bees", "Why do they dance?"]);

@@ -13,7 +13,7 @@ use kd_core::clean::clean_line;
 use kd_forum::order::Target;
 use kd_forum::words::{self, SearchIn};
 use serde_json::{Value, json};
-use std::io::{self, BufReader, Read as _, Write};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -381,20 +381,57 @@ pub(super) fn watch(args: &Watch, here: &Here) -> Result<(), Error> {
 pub(super) fn export(args: &Export, here: &Here) -> Result<(), Error> {
     let mut site = open_any(&args.place, here)?;
     if args.file == Path::new("-") {
-        site.store
-            .export(&mut io::BufWriter::new(crate::out::stdout().lock()))?;
-        return Ok(());
+        let mut out = Failing {
+            inner: io::BufWriter::new(crate::out::stdout().lock()),
+            error: None,
+        };
+        let done = site.store.export(&mut out);
+        // A closed pipe is no fault of the store.
+        if let Some(error) = out.error {
+            return Err(error.into());
+        }
+        done?;
+        return Ok(out.inner.flush()?);
     }
     kd_app::outfile::check_lines(&args.file, "kd forum export")?;
+    let folder = args.file.parent().filter(|p| !p.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        let none = format!("there is no folder {}", folder.display());
+        return Err(Error::usage(none).next("kd forum export FILE, in a folder that exists"));
+    }
+    let is_replaced = args.file.exists();
     let mut lines = Vec::new();
     let count = site.store.export(&mut lines)?;
-    kd_app::outfile::write(&args.file, &lines, here)?;
+    // It has hidden posts, notes and the log.
+    kd_app::outfile::write_private(&args.file, &lines, here)?;
+    let replaced = if is_replaced { ", replaced" } else { "" };
     writeln!(
         crate::out::stderr(),
-        "{count} lines in {}",
+        "{count} lines in {}{replaced}",
         args.file.display()
     )?;
     Ok(())
+}
+
+/// Writes, and keeps the error.
+struct Failing<W> {
+    inner: W,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Write for Failing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.inner.write(bytes);
+        done.map_err(|error| {
+            let kind = error.kind();
+            self.error = Some(error);
+            kind.into()
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
 }
 
 pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
@@ -409,9 +446,14 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
         true => Repeat::Allowed,
         false => Repeat::Refused,
     };
-    let done = site
-        .store
-        .import(&mut BufReader::new(file), governance, repeat)?;
+    let mut file = BufReader::new(file);
+    if file.fill_buf().map_err(unread)?.is_empty() {
+        let empty = format!("{} is empty, and no export of a forum", args.file.display());
+        return Err(
+            Error::usage(empty).next("kd forum import FILE, written by `kd forum export FILE`")
+        );
+    }
+    let done = site.store.import(&mut file, governance, repeat)?;
     writeln!(
         crate::out::stdout(),
         "{} threads, {} posts, {} other lines",
