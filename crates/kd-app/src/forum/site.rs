@@ -112,8 +112,21 @@ impl Site {
             true => Ok(answer),
             false => {
                 let why = answer["error"].as_str().unwrap_or("refused");
-                Err(UserError::new(ErrorKind::ForumRefused, why).next("kd forum read"))
+                Err(UserError::new(ErrorKind::ForumRefused, why).next(hint(tool)))
             }
+        }
+    }
+}
+
+/// Suggests what shows why a tool refused something.
+fn hint(tool: &str) -> &'static str {
+    match tool {
+        "propose" => {
+            "`kd forum propose --help` has examples; `kd forum motions` lists what was moved"
+        }
+        "vote" => "`kd forum motions` lists the motions, `kd forum members` who has a vote",
+        _ => {
+            "`kd forum rules` and `kd forum members` list who may do what; `kd forum read` lists the threads"
         }
     }
 }

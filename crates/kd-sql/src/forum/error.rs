@@ -164,7 +164,7 @@ impl ForumError {
             Self::Missing { what: "entry", .. } => "`kd forum undo --list` lists them".into(),
             Self::Missing { .. } => "`kd forum audit` lists the cycles".into(),
             Self::Forbidden(_) => "`kd forum members` lists who may do what".into(),
-            Self::Invalid(_) => "fix it and try again; nothing was changed".into(),
+            Self::Invalid(_) => "nothing was changed".into(),
             Self::Import { .. } => "fix the line and import again; nothing was kept".into(),
             Self::Repeated { .. } => "the file, or an earlier export of the same forum, was imported before and nothing was added now; --again adds everything a second time".into(),
             Self::RepeatedFile => "nothing was added now; --again adds everything a second time".into(),

@@ -61,10 +61,23 @@ fn a_person_hides_closes_edits_and_undoes() {
         &forum(&home, &["edit", "3", "But why?"]),
         "post 3 is changed",
     );
-    refused(
-        &forum(&home, &["edit", "2", "mine now"]),
-        "post 2 is by eve",
+    let edited = forum(&home, &["edit", "2", "mine now"]);
+    refused(&edited, "post 2 is by eve");
+    assert!(
+        edited.err.contains("help: `kd forum rules`"),
+        "{}",
+        edited.err
     );
+    let moved = forum(&home, &["propose", "undo", "9", "--reason", "x"]);
+    refused(&moved, "there is no motion 9");
+    assert!(
+        moved.err.contains("kd forum propose --help"),
+        "{}",
+        moved.err
+    );
+    let again = forum(&home, &["hide", "2", "x"]);
+    refused(&again, "post 2 is hidden already");
+    assert!(!again.err.contains("try again"), "{}", again.err);
     done(
         &forum(&home, &["unhide", "2", "it was a quote"]),
         "showed post 2 again",
