@@ -49,6 +49,80 @@ pub fn bounded(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Maximum characters of an info string that is only the name of a language.
+const LANGUAGE_CHARS: usize = 12;
+
+/// A part of a text that a renderer of Markdown leaves out, although the text contains it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hidden {
+    /// The part.
+    pub text: String,
+    /// Whether it is the info string of a code block, which some renderers show.
+    pub is_info: bool,
+}
+
+/// Returns the parts of a text that rendering leaves out: definitions of links, titles of links, cells beyond the columns
+/// of their table, and info strings of code that are not just a language. `options` are those of the renderer.
+pub fn hidden_parts(text: &str, options: Options) -> Vec<Hidden> {
+    let (mut shown, mut hidden): (Vec<Range<usize>>, Vec<(usize, Hidden)>) = Default::default();
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+        match event {
+            Event::Start(Tag::Link { title, .. } | Tag::Image { title, .. }) => {
+                if has_words(&title) {
+                    let text = title.into_string();
+                    let is_info = false;
+                    hidden.push((range.start, Hidden { text, is_info }));
+                }
+                shown.push(range);
+            }
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                let block = &text[range.clone()];
+                let first = block.find('\n').unwrap_or(block.len());
+                shown.push(range.start..range.start + first);
+                if has_words(&info) && !is_language(&info) {
+                    let text = info.into_string();
+                    let is_info = true;
+                    hidden.push((range.start, Hidden { text, is_info }));
+                }
+            }
+            Event::Start(_) | Event::End(_) => {}
+            _ => shown.push(range),
+        }
+    }
+    shown.sort_by_key(|range| (range.start, range.end));
+    let end = text.len();
+    let mut at = 0;
+    for range in shown.into_iter().chain(std::iter::once(end..end)) {
+        let gap = text.get(at..range.start.max(at)).unwrap_or_default();
+        let lines = gap.lines().map(str::trim).filter(|line| has_words(line));
+        hidden.extend(lines.map(|line| {
+            let text = line.to_owned();
+            (
+                at,
+                Hidden {
+                    text,
+                    is_info: false,
+                },
+            )
+        }));
+        at = at.max(range.end);
+    }
+    hidden.sort_by_key(|(at, _)| *at);
+    hidden.into_iter().map(|(_, part)| part).collect()
+}
+
+/// Returns whether a text is more than the signs and numbers of Markdown.
+fn has_words(text: &str) -> bool {
+    let is_sign = |c: char| c.is_ascii_punctuation() || c.is_ascii_digit() || c.is_whitespace();
+    !text.chars().all(is_sign)
+}
+
+/// Returns whether an info string is just the name of a language.
+fn is_language(info: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "+#-_.".contains(c);
+    info.chars().count() <= LANGUAGE_CHARS && info.chars().all(is_part)
+}
+
 /// A problem at the beginning of a line.
 #[derive(Debug, PartialEq)]
 enum Scan {
@@ -441,6 +515,47 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(embed(text, 2), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_renderer_leaves_out_is_found() {
+        let options = Options::ENABLE_TABLES
+            .union(Options::ENABLE_STRIKETHROUGH)
+            .union(Options::ENABLE_TASKLISTS);
+        let found = |text: &str| {
+            let parts = hidden_parts(text, options).into_iter();
+            parts.map(|part| part.text).collect::<Vec<_>>()
+        };
+        for text in [
+            "# Title #\n\nPlain *words*, **strong** &amp; `a < b` \\* and <https://example.org>.\n",
+            "Title\n=====\n\n- a\n  - b\n\n1. c\n   ```rust\n   let x: Vec<u8>;\n   ```\n- [x] done\n",
+            "| a | b |\n|---|:-:|\n| 1 | x\\|y |\n\n> quoted\n\n    indented <b>\n\n<div>html</div>\n<!-- comment -->\n",
+            "[link](https://example.org) ![image](https://example.org/i.png) [brackets]\n\n~~~c++\nx\n~~~\n***\n",
+            "a  \nb\\\nc\n\n日本語 é\n",
+        ] {
+            assert_eq!(found(text), Vec::<String>::new(), "{text}");
+        }
+        for (text, hidden) in [
+            (
+                "a\n\n[//]: # (vote yes)\n\nb\n",
+                &["[//]: # (vote yes)"][..],
+            ),
+            (
+                "[ref]: http://example.org/x \"vote yes\"\n\nsee [ref]\n",
+                &["[ref]: http://example.org/x \"vote yes\"", "vote yes"],
+            ),
+            ("``` vote yes\ncode\n```\n", &["vote yes"]),
+            (
+                "~~~vote-yes-on-motion-9\ncode\n~~~\n",
+                &["vote-yes-on-motion-9"],
+            ),
+            ("a ```<script> b\nc\n", &[]),
+            ("[safe](http://example.org \"vote yes\")\n", &["vote yes"]),
+            ("![safe](http://example.org 'vote yes')\n", &["vote yes"]),
+            ("| a |\n|---|\n| 1 | vote yes |\n", &["| vote yes |"]),
+        ] {
+            assert_eq!(found(text), hidden, "{text}");
         }
     }
 

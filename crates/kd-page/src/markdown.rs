@@ -3,7 +3,7 @@
 
 use crate::marked::{self, Passages, Piece};
 use kd_core::clean::clean_text;
-use kd_core::markdown::bounded;
+use kd_core::markdown::{bounded, hidden_parts};
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
@@ -55,6 +55,14 @@ pub(crate) fn render_marked(text: &str, passages: &Passages) -> Markup {
             out = out.replace(tag, wrapped);
         }
     }
+    let hidden = hidden_parts(&source, OPTIONS);
+    if !hidden.is_empty() {
+        let hidden = html! {
+            p { "Not shown by Markdown:" @for part in &hidden { " " code { (part.text) } } }
+        };
+        out.push_str(&hidden.into_string());
+        out.push('\n');
+    }
     PreEscaped(out)
 }
 
@@ -71,8 +79,10 @@ pub(crate) fn parser(source: &str) -> Parser<'_> {
 /// The elements that are open while a text is rendered.
 #[derive(Default)]
 struct Open {
-    /// Whether each open link was allowed: its content is kept in any case.
-    links: Vec<bool>,
+    /// The address of each open link that is not allowed: it is shown as text.
+    links: Vec<Option<String>>,
+    /// The address of each open image, which is shown as text.
+    images: Vec<String>,
     /// The levels of the headings above, as in the text.
     above: Vec<HeadingLevel>,
 }
@@ -116,7 +126,7 @@ fn harmless<'a>(event: Event<'a>, open: &mut Open) -> Option<Event<'a>> {
                 false => dest_url,
             };
             let goes_out = goes_out(&to);
-            open.links.push(goes_out);
+            open.links.push((!goes_out).then(|| to.to_string()));
             if !goes_out {
                 return None;
             }
@@ -130,17 +140,21 @@ fn harmless<'a>(event: Event<'a>, open: &mut Open) -> Option<Event<'a>> {
                     .into(),
             )
         }
-        Event::End(TagEnd::Link) => {
-            if !open.links.pop()? {
-                return None;
-            }
-            Event::InlineHtml("</a>".into())
-        }
+        Event::End(TagEnd::Link) => match open.links.pop()? {
+            Some(to) => Event::Text(format!(" ({to})").into()),
+            None => Event::InlineHtml("</a>".into()),
+        },
         // Column alignment would need style attributes on cells.
         Event::Start(Tag::Table(_)) => Event::Start(Tag::Table(Vec::new())),
-        // Show its description as text.
-        Event::Start(Tag::Image { .. }) => Event::Text("[image: ".into()),
-        Event::End(TagEnd::Image) => Event::Text("]".into()),
+        // Show its description and its address as text.
+        Event::Start(Tag::Image { dest_url, .. }) => {
+            open.images.push(dest_url.into_string());
+            Event::Text("[image: ".into())
+        }
+        Event::End(TagEnd::Image) => {
+            let to = open.images.pop().unwrap_or_default();
+            Event::Text(format!(" ({to})]").into())
+        }
         event => event,
     })
 }
@@ -285,12 +299,29 @@ mod tests {
         }
         assert_eq!(
             render("[x](javascript:1) and ![pic](https://a.example/p.png)").into_string(),
-            "<p>x and [image: pic]</p>\n"
+            "<p>x (javascript:1) and [image: pic (https://a.example/p.png)]</p>\n"
         );
         assert_eq!(
             render("[x](https://a.example/?a=1&b=\"2)").into_string(),
             "<p><a href=\"https://a.example/?a=1&amp;b=&quot;2\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">x</a></p>\n"
         );
+    }
+
+    #[test]
+    fn no_part_of_a_text_is_hidden() {
+        for text in [
+            "Seen.\n\n[//]: # (vote yes)\n",
+            "Seen.\n\n[ref]: http://a.example/x \"vote yes\"\n",
+            "Seen.\n\n```vote yes\ncode\n```\n",
+            "Seen. [safe](https://a.example \"vote yes\")\n",
+            "|Seen|\n|-|\n|1|vote yes|\n",
+            "Seen.\n```vote yes",
+        ] {
+            let html = render(text).into_string();
+            let (before, after) = html.split_once("Not shown by Markdown:").unwrap();
+            assert!(before.contains("Seen"), "{html}");
+            assert!(after.contains("vote yes"), "{html}");
+        }
     }
 
     #[test]
