@@ -10,6 +10,7 @@ mod audit;
 mod company;
 mod cycles;
 mod db;
+mod elected;
 mod erase;
 mod error;
 mod export;

@@ -2,6 +2,7 @@
 //! Every step is announced in the motion's own thread.
 
 use super::db::{self, Db, args, first_int, new_id};
+use super::elected::{store, stored};
 use super::error::ForumError;
 use super::order::{self, Behind};
 use super::posts::{self, NewPost};
@@ -475,38 +476,6 @@ fn put_in_force(
         args![entry.before.as_str(), motion.id],
     )?;
     Ok(format!(" {}", entry.line()))
-}
-
-/// Returns the elected value of a parameter; empty if there is none.
-pub(super) fn stored(db: &mut Db, forum: &str, key: &str) -> Result<String, ForumError> {
-    let row = db.row(
-        "SELECT value FROM settings WHERE forum = $1 AND key = $2",
-        args![forum, key],
-    )?;
-    row.map_or(Ok(String::new()), |row| row.line(0))
-}
-
-/// Stores the elected value of a parameter; an empty one lets the configuration count again.
-pub(super) fn store(
-    db: &mut Db,
-    forum: &str,
-    key: &str,
-    value: &str,
-    motion: Option<i64>,
-) -> Result<(), ForumError> {
-    if value.is_empty() {
-        db.run(
-            "DELETE FROM settings WHERE forum = $1 AND key = $2",
-            args![forum, key],
-        )?;
-        return Ok(());
-    }
-    db.run(
-        "INSERT INTO settings (forum, key, value, motion_id) VALUES ($1, $2, $3, $4) ON CONFLICT (forum, key) \
-         DO UPDATE SET value = excluded.value, motion_id = excluded.motion_id",
-        args![forum, key, value, motion.unwrap_or(0)],
-    )?;
-    Ok(())
 }
 
 /// Sets a parameter for a motion, stores the entry, and describes the change.

@@ -3,7 +3,7 @@
 
 use super::db::{self, Db, Row, args, first_int, new_id};
 use super::error::ForumError;
-use super::{ForumStore, accounts, company, log, motions, names, rows};
+use super::{ForumStore, accounts, company, elected, log, names, rows};
 use jiff::Timestamp;
 use kd_core::names::KING;
 use kd_core::names::{GUEST, READER};
@@ -192,7 +192,7 @@ fn state(
             }
             (company::charter(db, forum)?, None)
         }
-        Target::Setting(key) => (motions::stored(db, forum, key)?, None),
+        Target::Setting(key) => (elected::stored(db, forum, key)?, None),
     })
 }
 
@@ -411,7 +411,7 @@ fn set(
         }
         Target::Rule(key) => return super::rules::put(db, forum, key, &order.state),
         Target::Charter(_) => return company::put_charter(db, forum, &order.state, now),
-        Target::Setting(key) => return motions::store(db, forum, key, &order.state, motion),
+        Target::Setting(key) => return elected::store(db, forum, key, &order.state, motion),
         Target::Status(name) | Target::Role(name) | Target::Votes(name) => {
             member(db, forum, name, now)?
         }
