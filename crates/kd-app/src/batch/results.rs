@@ -48,15 +48,16 @@ impl Results {
         })
     }
 
-    /// Says so if the file has the results of another batch, which are about to be replaced.
-    pub(super) fn tell_other(&self, batch: &str, env: &Env) {
-        let head = head(&self.path, &self.path).ok().flatten();
+    /// Says so if the file, where there is one, has the results of another batch, which are about to be replaced.
+    pub(super) fn tell_other(file: Option<&Self>, batch: &str, env: &Env) {
+        let Some(file) = file else { return };
+        let head = head(&file.path, &file.path).ok().flatten();
         let other = head.as_deref().and_then(about).map(|(_, other)| other);
         if let Some(other) = other.filter(|other| *other != batch.as_bytes()) {
             let other = String::from_utf8_lossy(other);
             env.warn(format!(
                 "{} had the results of {other}; this is another batch, because a question, an option or a setting differs: `kd batch results {other}` prints them",
-                self.path.display()
+                file.path.display()
             ));
         }
     }

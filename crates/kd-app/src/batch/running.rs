@@ -156,9 +156,7 @@ impl Batching<'_> {
         let now = Timestamp::now();
         let goes_on = old.is_some();
         let id = recorded(&mut batches, old, &request, &key, questions, now)?;
-        if let Some(results) = &results {
-            results.tell_other(&id, env);
-        }
+        Results::tell_other(results.as_ref(), &id, env);
         let lock = locked(&batches, &id)?;
         let run = batches.begin(&id, request.attempts, now)?;
         let Some(batch) = batches.get(&id)? else {

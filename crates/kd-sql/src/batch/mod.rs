@@ -28,4 +28,4 @@ pub use retry::Retried;
 pub use rows::{Batch, Counts};
 
 pub(crate) use jobs::State;
-pub(crate) use rows::{certainty, certainty_name};
+pub(crate) use money::{certainty, certainty_name};

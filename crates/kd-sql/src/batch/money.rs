@@ -1,7 +1,6 @@
 //! The upper bound of a batch's spending: the maximum of a request is recorded before it is sent, and replaced when
 //! its usage is known. Requests of a killed run count with their maximum, so a limit holds across kills.
 
-use super::rows::{certainty, certainty_name};
 use crate::amounts::signed;
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
@@ -95,4 +94,23 @@ pub(super) fn add(tx: &Transaction<'_>, batch: &str, spent: &Spent) -> rusqlite:
         certainty_name(now)
     ])?;
     Ok(())
+}
+
+/// Returns the name of a certainty in the file.
+pub(crate) fn certainty_name(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Exact => "exact",
+        Certainty::AtMost => "at_most",
+        Certainty::AtLeast => "at_least",
+        Certainty::About => "about",
+    }
+}
+
+pub(crate) fn certainty(name: &str) -> Certainty {
+    match name {
+        "exact" => Certainty::Exact,
+        "at_most" => Certainty::AtMost,
+        "at_least" => Certainty::AtLeast,
+        _ => Certainty::About,
+    }
 }

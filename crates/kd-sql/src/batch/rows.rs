@@ -1,12 +1,11 @@
 //! Batches as rows: creating them with their questions, and their state.
 
 use super::jobs::{State, kept_line, write_line};
-use super::money;
+use super::money::{self, certainty};
 use super::new::{Asked, NewBatch};
 use jiff::Timestamp;
 use kd_core::batch::{Dead, MemberFailures};
 use kd_core::spending::Spent;
-use kd_core::usage::Certainty;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -304,23 +303,4 @@ pub(super) fn add_time(tx: &Transaction<'_>, batch: &str, millis: i64) -> rusqli
 
 fn time(millis: i64) -> Timestamp {
     Timestamp::from_millisecond(millis).unwrap_or_default()
-}
-
-/// Returns the name of a certainty in the file.
-pub(crate) fn certainty_name(certainty: Certainty) -> &'static str {
-    match certainty {
-        Certainty::Exact => "exact",
-        Certainty::AtMost => "at_most",
-        Certainty::AtLeast => "at_least",
-        Certainty::About => "about",
-    }
-}
-
-pub(crate) fn certainty(name: &str) -> Certainty {
-    match name {
-        "exact" => Certainty::Exact,
-        "at_most" => Certainty::AtMost,
-        "at_least" => Certainty::AtLeast,
-        _ => Certainty::About,
-    }
 }

@@ -117,9 +117,7 @@ impl Prepared {
             Some(old) => old.about.id,
             None => key::new_id(&self.key, now),
         };
-        if let Some(results) = &results {
-            results.tell_other(&id, kingdom.env());
-        }
+        Results::tell_other(results.as_ref(), &id, kingdom.env());
         let new = self.new_batch(kingdom, request, &id);
         let (fleet, batch) = outside(|| {
             let mut fleet = open(&self.fleet.store)?;
