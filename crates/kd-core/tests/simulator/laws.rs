@@ -40,6 +40,12 @@ pub(crate) struct Laws {
     auto_max: usize,
 }
 
+/// Returns the number of messages that go back to the user.
+fn taken_back(effects: &Effects) -> usize {
+    let back = |e: &&Event| matches!(e, Event::SayTakenBack { .. });
+    effects.events.iter().filter(back).count()
+}
+
 impl Laws {
     pub(crate) fn new(open: &OpenCouncil) -> Self {
         Self {
@@ -93,6 +99,10 @@ impl Laws {
         history: &[Message],
     ) {
         self.hear_op(input, was_idle, effects);
+        if matches!(input, Input::SaveFailed { .. }) {
+            // The one that could not be written does not wait any more; those behind it do.
+            self.hear_taken_back(taken_back(effects).saturating_sub(1));
+        }
         self.hear_events(&effects.events, disk);
         for command in &effects.commands {
             match command {
@@ -177,9 +187,9 @@ impl Laws {
                     self.due += 1;
                 }
             }
-            Op::TakeBack => self.hear_taken_back(effects),
+            Op::TakeBack => self.hear_taken_back(taken_back(effects)),
             Op::Interrupt => {
-                self.hear_taken_back(effects);
+                self.hear_taken_back(taken_back(effects));
                 // Waiting messages are asked when they are written.
                 let waiting = self.waiting.iter().filter(|asked| **asked).count();
                 self.may_ask = false;
@@ -210,9 +220,8 @@ impl Laws {
         }
     }
 
-    fn hear_taken_back(&mut self, effects: &Effects) {
-        let back = |e: &&Event| matches!(e, Event::SayTakenBack { .. });
-        for _ in effects.events.iter().filter(back) {
+    fn hear_taken_back(&mut self, count: usize) {
+        for _ in 0..count {
             let asked = self
                 .waiting
                 .pop_back()
