@@ -2,6 +2,7 @@
 
 use crate::env::Env;
 use crate::error::UserError;
+use crate::infile;
 use crate::json;
 use crate::marks::{self, Promised};
 use crate::outfile;
@@ -116,11 +117,11 @@ pub fn write_redacted(
 
 /// Returns whether a file is an export of this thread, in whatever form. Without knowing, it is none.
 pub fn is_of(open: &Thread, file: &Path) -> bool {
-    let is_small = |meta: Metadata| meta.is_file() && meta.len() <= EXPORT_BYTES_MAX;
-    if !file.symlink_metadata().is_ok_and(is_small) {
+    let is_file = |meta: Metadata| meta.is_file();
+    if !file.symlink_metadata().is_ok_and(is_file) {
         return false;
     }
-    let Ok(text) = std::fs::read_to_string(file) else {
+    let Ok(text) = infile::read_text(file, EXPORT_BYTES_MAX) else {
         return false;
     };
     let id = &open.id().0;

@@ -95,6 +95,9 @@ fn holding_at(site: &Site, store: &mut ForumStore) -> Vec<String> {
 fn fill(store: &mut ForumStore) -> (i64, i64) {
     let mut leader = lead(store);
     live(store, &mut leader, 1);
+    // In a cycle of chance nobody may have replied.
+    let other = by("dan", "Other words.");
+    store.create_thread(MAIN, "Ants", &other, at(45)).unwrap();
     let (thread, opening) = store
         .create_thread(
             MAIN,
