@@ -16,7 +16,7 @@ use kd_core::message::CHOSEN;
 use kd_core::{Address, FailureKind, LastRound, Message, SeatName, Status};
 use kd_store::Lease;
 pub use kd_store::fork::Lineage;
-use kd_store::recorded::Recorded;
+use kd_store::recorded::{Recorded, SHOWN_BYTES};
 pub use kd_store::seal::Origin;
 pub use kd_store::{Layout, Place, Thread, Watch, Watching};
 
@@ -86,7 +86,7 @@ pub fn changed<'m>(
 ) -> Vec<String> {
     let messages: Vec<&Message> = messages.into_iter().collect();
     let first = messages.iter().map(|message| message.seq).min();
-    let recorded = first.and_then(|first| Recorded::since(thread, first).ok());
+    let recorded = first.and_then(|first| Recorded::since(thread, first, SHOWN_BYTES).ok());
     let recorded = recorded.unwrap_or_default();
     let whole = messages
         .into_iter()
@@ -101,7 +101,7 @@ pub fn changed<'m>(
 /// # Errors
 /// If the folder of the thread cannot be listed.
 pub fn all_changed(thread: &Thread) -> Result<Vec<String>, UserError> {
-    let recorded = Recorded::since(thread, 0).unwrap_or_default();
+    let recorded = Recorded::since(thread, 0, u64::MAX).unwrap_or_default();
     let mut changed = Vec::new();
     thread.each(|message| -> Result<(), UserError> {
         changed.extend(recorded.change(&message));

@@ -14,17 +14,20 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub struct Recorded(BTreeMap<(u32, String), Record>);
 
+/// Bytes at the end of a log that are read where messages are only shown: another process may let it grow meanwhile.
+pub const SHOWN_BYTES: u64 = 8 << 20;
+
 impl Recorded {
-    /// Reads the messages from a number up to the newest. Reads the log backwards, so that the newest messages of a long
-    /// thread cost no more than the end of its log.
+    /// Reads the messages from a number up to the newest, from at most the last `most` bytes of the log. Reads it
+    /// backwards, so that the newest messages of a long thread cost no more than the end of its log.
     ///
     /// # Errors
     /// If the log cannot be read, or holds a record of a newer version.
-    pub fn since(thread: &Thread, seq: u32) -> Result<Self, Error> {
-        let mut bytes = log::TURNS_BYTES;
+    pub fn since(thread: &Thread, seq: u32, most: u64) -> Result<Self, Error> {
+        let mut bytes = log::TURNS_BYTES.min(most);
         loop {
             let mut found = BTreeMap::new();
-            let is_whole = log::is_whole(thread, bytes);
+            let is_whole = bytes >= most || log::is_whole(thread, bytes);
             let mut reaches = is_whole;
             log::each_record(thread, bytes, |record, _| {
                 if let Event::MessageAdded { message, .. } = &record.event {
@@ -37,7 +40,7 @@ impl Recorded {
             if reaches {
                 return Ok(Self(found));
             }
-            bytes = bytes.saturating_mul(8);
+            bytes = bytes.saturating_mul(8).min(most);
         }
     }
 

@@ -587,7 +587,7 @@ fn a_message_with_other_words_than_were_recorded_is_a_problem() {
         assert!(report.findings[0].is_open());
         // The end of the log is enough for the newest message.
         let changed = |seq, of: &kd_core::Message| {
-            let recorded = kd_store::recorded::Recorded::since(&thread, seq).unwrap();
+            let recorded = kd_store::recorded::Recorded::since(&thread, seq, u64::MAX).unwrap();
             recorded.change(of)
         };
         let mut edited = messages[1].clone();
@@ -597,6 +597,9 @@ fn a_message_with_other_words_than_were_recorded_is_a_problem() {
         let mut first = messages[0].clone();
         first.body = "Another".into();
         assert!(changed(1, &first).is_some() && changed(2, &first).is_none());
+        // No more is read than allowed.
+        let end = kd_store::recorded::Recorded::since(&thread, 0, 1).unwrap();
+        assert_eq!(end.change(&first), None);
         // Words that were forgotten cannot be compared.
         let log = thread.path().join(".kd-events.jsonl");
         let lines = fs::read_to_string(&log).unwrap();

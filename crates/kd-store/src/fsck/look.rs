@@ -91,7 +91,7 @@ pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error>
 fn recorded(place: &Place, entries: &[Entry]) -> Recorded {
     let first = entries.iter().map(|entry| entry.seq).min();
     let read = first.zip(Thread::open(place).ok());
-    let read = read.and_then(|(first, thread)| Recorded::since(&thread, first).ok());
+    let read = read.and_then(|(first, thread)| Recorded::since(&thread, first, u64::MAX).ok());
     read.unwrap_or_default()
 }
 
