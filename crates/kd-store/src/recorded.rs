@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub struct Recorded(BTreeMap<(u32, String), Record>);
 
-/// Bytes at the end of a log that are read where messages are only shown: another process may let it grow meanwhile.
+/// Bytes at the end of a log that are read to show or check messages: another process may let it grow meanwhile.
 pub const SHOWN_BYTES: u64 = 8 << 20;
 
 impl Recorded {

@@ -9,7 +9,7 @@ use crate::frontmatter::{self, Flaw};
 use crate::index::{self, Entry};
 use crate::layout::{self, Expected, Layout, Place};
 use crate::meta::Meta;
-use crate::recorded::Recorded;
+use crate::recorded::{Recorded, SHOWN_BYTES};
 use crate::stream;
 use crate::thread::{self, Thread};
 use kd_core::Message;
@@ -91,7 +91,7 @@ pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error>
 fn recorded(place: &Place, entries: &[Entry]) -> Recorded {
     let first = entries.iter().map(|entry| entry.seq).min();
     let read = first.zip(Thread::open(place).ok());
-    let read = read.and_then(|(first, thread)| Recorded::since(&thread, first, u64::MAX).ok());
+    let read = read.and_then(|(first, thread)| Recorded::since(&thread, first, SHOWN_BYTES).ok());
     read.unwrap_or_default()
 }
 
