@@ -72,6 +72,14 @@ mod tests {
         })
     }
 
+    /// Begins a turn in each of two sessions.
+    fn turns(server: &Spending) -> [Spending; 2] {
+        [(); 2].map(|()| {
+            let session = server.within(Ceiling::default());
+            session.turn(Spent::default())
+        })
+    }
+
     /// Sends a request that reserves up to 1,000 tokens, or whatever is left.
     async fn sent(turn: &Spending) -> Permit {
         let worst = Worst {
@@ -108,8 +116,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_waits_for_what_another_session_has_reserved() {
         let server = server();
-        let [other, ours] = [(); 2].map(|()| server.within(Ceiling::default()));
-        let (theirs, turn) = (other.turn(Spent::default()), ours.turn(Spent::default()));
+        let [theirs, turn] = turns(&server);
         let permit = sent(&theirs).await;
         let asking = room(&turn);
         let mut answer = Box::pin(run(&asking, asked()));
@@ -126,8 +133,7 @@ mod tests {
             tokens: Some(2_500),
             ..Ceiling::default()
         });
-        let [other, ours] = [(); 2].map(|()| server.within(Ceiling::default()));
-        let (theirs, turn) = (other.turn(Spent::default()), ours.turn(Spent::default()));
+        let [theirs, turn] = turns(&server);
         let permit = sent(&theirs).await;
         let asking = room(&turn);
         let mut whole = asked();
@@ -142,8 +148,7 @@ mod tests {
     #[tokio::test]
     async fn it_is_refused_when_the_other_request_did_cost_that_much() {
         let server = server();
-        let [other, ours] = [(); 2].map(|()| server.within(Ceiling::default()));
-        let (theirs, turn) = (other.turn(Spent::default()), ours.turn(Spent::default()));
+        let [theirs, turn] = turns(&server);
         let permit = sent(&theirs).await;
         let asking = room(&turn);
         let mut answer = Box::pin(run(&asking, asked()));
